@@ -1,0 +1,125 @@
+# "make help" lists the targets and variables.
+
+BUILD ?= build
+VALKEYMODULE_DIR ?=
+SANITIZE ?=
+JOBS ?= 2
+
+HEADER_DIR := $(or $(VALKEYMODULE_DIR),build/include)
+LIBRARY_CFLAGS = $(shell pkg-config --cflags libcrypto json-c)
+LIBRARY_LIBS = $(shell pkg-config --libs libcrypto json-c) -lm
+TEST_CFLAGS = $(shell pkg-config --cflags criterion hiredis)
+TEST_LIBS = $(shell pkg-config --libs criterion hiredis)
+
+ifneq ($(filter-out 0 no,$(SANITIZE)),)
+OUT := $(BUILD)/asan
+MODE := -O1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined
+# valkey-server is not instrumented, so the runtime must come first in its LD_PRELOAD, before
+# anything else a test puts there. Everything that starts a server takes the list from here.
+SERVER_PRELOAD := $(OUT)/sanitized-server.so
+export FF_SERVER_PRELOAD = $(shell $(CC) -print-file-name=libasan.so):$(abspath $(SERVER_PRELOAD))
+else
+OUT := $(BUILD)
+MODE := -O2
+endif
+
+CFLAGS_ALL = -std=c17 -D_GNU_SOURCE -g $(MODE) -fPIC -fvisibility=hidden -ffp-contract=off \
+	-Wall -Wextra -Wshadow -Wconversion -Werror \
+	-Iinclude -isystem $(HEADER_DIR) $(LIBRARY_CFLAGS) -MMD -MP $(CFLAGS)
+
+objects = $(patsubst %.c,$(OUT)/%.o,$(1))
+MODULE_SOURCES := $(sort $(shell find module -name '*.c' 2>/dev/null))
+BASE_SOURCES := $(filter module/base/%,$(MODULE_SOURCES))
+UNIT_SOURCES := $(sort $(shell find tests/unit -name '*.c' 2>/dev/null))
+SERVER_SOURCES := $(sort $(shell find tests/server -name '*.c' 2>/dev/null))
+ALL_SOURCES := $(MODULE_SOURCES) $(UNIT_SOURCES) $(SERVER_SOURCES)
+C_FILES = $(shell find module include tests .ci -name '*.[ch]' 2>/dev/null)
+
+MODULE := $(OUT)/ff.so
+UNIT_BINARY := $(if $(UNIT_SOURCES),$(OUT)/unit-tests)
+SERVER_BINARY := $(if $(SERVER_SOURCES),$(OUT)/server-tests)
+
+RUN_SUITES = OUT=$(OUT) JOBS=$(JOBS) .ci/suites.sh
+
+# One short line for each step; V=1 shows the whole command.
+SHOW = $(if $(V),,@echo '  building $@';)
+
+.PHONY: all run test unit server-test conformance format lint clean help \
+	setup-build setup-run setup-test
+.DEFAULT_GOAL := all
+
+all: $(MODULE)
+
+help:
+	@echo 'make              build $(MODULE)'
+	@echo 'make run          build, and start a server with the module (PORT=: which port)'
+	@echo 'make test         everything below; ends with "N passed, N failed"'
+	@echo 'make unit         tests of module/base, without a server'
+	@echo 'make server-test  tests against real servers'
+	@echo 'make conformance  replay the recordings'
+	@echo 'make format       lay out the C sources with clang-format'
+	@echo 'make lint         look for mistakes with cppcheck'
+	@echo 'make clean        remove what was built (the fetched valkeymodule.h stays)'
+	@echo
+	@echo 'SANITIZE=1            build and test under the address and undefined behaviour sanitizers'
+	@echo 'BUILD=dir             build there instead of build/'
+	@echo 'VALKEYMODULE_DIR=dir  where valkeymodule.h is, instead of fetching it'
+	@echo 'CC=, CFLAGS=          another compiler, more flags'
+	@echo 'V=1                   show the commands'
+
+# What is missing is installed before anything is built; the scripts are silent when nothing is.
+setup-build setup-run setup-test: setup-%:
+	@.ci/setup.sh $*
+
+$(MODULE): $(call objects,$(MODULE_SOURCES))
+	$(SHOW)$(CC) $(MODE) -shared -Wl,-Bsymbolic -Wl,-z,defs $(LDFLAGS) -o $@ $^ $(LIBRARY_LIBS)
+
+$(OUT)/sanitized-server.so: .ci/sanitized-server.c Makefile | setup-build
+	@mkdir -p $(@D)
+	$(SHOW)$(CC) -std=c17 -O2 -g -Wall -Wextra -fPIC -shared -o $@ $<
+
+$(OUT)/unit-tests: $(call objects,$(UNIT_SOURCES) $(BASE_SOURCES))
+	$(SHOW)$(CC) $(MODE) $(LDFLAGS) -o $@ $^ $(TEST_LIBS) $(LIBRARY_LIBS)
+
+$(OUT)/server-tests: $(call objects,$(SERVER_SOURCES))
+	$(SHOW)$(CC) $(MODE) $(LDFLAGS) -o $@ $^ $(TEST_LIBS) $(LIBRARY_LIBS)
+
+$(call objects,$(MODULE_SOURCES)): | setup-build
+$(call objects,$(UNIT_SOURCES) $(SERVER_SOURCES)): | setup-test
+$(call objects,$(UNIT_SOURCES) $(SERVER_SOURCES)): CFLAGS_ALL += $(TEST_CFLAGS)
+
+$(OUT)/%.o: %.c Makefile
+	@mkdir -p $(@D)
+	$(SHOW)$(CC) $(CFLAGS_ALL) -c -o $@ $<
+
+-include $(patsubst %.c,$(OUT)/%.d,$(ALL_SOURCES))
+
+run: setup-run $(MODULE) $(SERVER_PRELOAD)
+	@MODULE=$(MODULE) DATA=$(BUILD)/run PORT=$(PORT) .ci/serve.sh
+
+test: setup-test $(MODULE) $(SERVER_PRELOAD) $(UNIT_BINARY) $(SERVER_BINARY)
+	@$(RUN_SUITES) symbols unit server conformance
+
+unit: setup-test $(UNIT_BINARY)
+	@$(RUN_SUITES) unit
+
+server-test: setup-test $(MODULE) $(SERVER_PRELOAD) $(SERVER_BINARY)
+	@$(RUN_SUITES) server
+
+conformance: setup-test $(MODULE) $(SERVER_PRELOAD)
+	@$(RUN_SUITES) conformance
+
+format:
+	@.ci/setup.sh format
+	clang-format -i $(C_FILES)
+
+LINT = cppcheck --quiet --std=c11 --enable=warning,style,performance,portability --inline-suppr \
+	--suppressions-list=.ci/cppcheck-suppressions --error-exitcode=1 -j $(JOBS) -Iinclude
+
+lint:
+	@.ci/setup.sh lint
+	$(LINT) $(MODULE_SOURCES)
+	$(LINT) --include=.ci/criterion-for-cppcheck.h $(UNIT_SOURCES) $(SERVER_SOURCES)
+
+clean:
+	@[ ! -d $(BUILD) ] || find $(BUILD) -mindepth 1 -maxdepth 1 ! -name include -exec rm -rf {} +

@@ -1,0 +1,113 @@
+/* The inside of a transaction's keys. For store/ only: engine code uses store/txn.h. */
+#ifndef FF_STORE_KEY_H
+#define FF_STORE_KEY_H
+
+#include "store/txn.h"
+
+typedef enum { FF_ANY, FF_HASH, FF_ZSET, FF_SET, FF_STRING, FF_STREAM } ff_type;
+
+/* One field of a hash: what the server holds, if that is known, and what is staged over it. */
+typedef struct ff_cell {
+    const ff_word *field;
+    ff_str *old;
+    ff_str *staged;
+    bool known;
+    enum { FF_CELL_CLEAN, FF_CELL_SET, FF_CELL_REMOVED } change;
+} ff_cell;
+
+typedef struct ff_cells {
+    ff_cell *items;
+    size_t count;
+    size_t capacity;
+    uint32_t *index; /* open addressing over positions + 1, once there are many */
+    size_t index_size;
+    bool loaded; /* every field of the server is in the table */
+} ff_cells;
+
+/* One staged addition to or removal from a zset or set. */
+typedef struct ff_change {
+    struct ff_change *next;
+    ff_str *member;
+    double score;
+    bool removed;
+} ff_change;
+
+typedef struct ff_changes {
+    ff_change *first;
+    ff_change *last;
+} ff_changes;
+
+typedef struct ff_entry {
+    struct ff_entry *next;
+    int64_t maxlen;
+    ff_str **pairs;
+    size_t pair_count;
+    ff_str *id;
+    ValkeyModuleStreamID stream_id;
+    bool added;
+} ff_entry;
+
+typedef struct ff_stream_writes {
+    ff_entry *first;
+    ff_entry *last;
+    bool trim;
+    bool trim_approximate;
+    int64_t trim_maxlen;
+} ff_stream_writes;
+
+struct ff_key {
+    ff_txn *txn;
+    ff_str *name;
+    ff_text text;
+    ff_key *next;
+    ValkeyModuleKey *handle;
+    ff_type type;
+    bool inert;     /* reads as missing, swallows writes */
+    bool on_server; /* when it was opened */
+    bool deleted;   /* a DEL is staged before everything else */
+    bool written;   /* something is staged that makes it exist */
+    enum { FF_EXPIRY_KEEP, FF_EXPIRY_SET, FF_EXPIRY_PERSIST } expiry;
+    int64_t expire_at;
+    ff_str *copy_from; /* a COPY … REPLACE is staged */
+    ff_str *value;     /* strings: staged SET */
+    bool value_keeps_ttl;
+    union {
+        ff_cells cells;
+        ff_changes changes;
+        ff_stream_writes stream;
+    } u;
+};
+
+/* Whether the server's value is still to be seen through the staged writes. */
+static inline bool ff_key_readable(const ff_key *key) {
+    return key->on_server && !key->deleted && !key->inert;
+}
+
+/* Takes note that a staged write will make the key exist; false when it must be swallowed. */
+static inline bool ff_key_touch(ff_key *key) {
+    if (key->inert || key->txn->readonly) return false;
+    key->written = true;
+    return true;
+}
+
+ff_key *ff_key_open(ff_txn *t, ff_str *name, ff_type type);
+
+/* Tells watchers, keyspace listeners and trackers about a write. */
+void ff_key_notify(ff_key *key, int type, const char *event);
+void ff_key_notify_if_gone(ff_key *key);
+
+/* One per type: applies and replicates what is staged. Streams go first, since theirs is the one write
+ * that may fail; ff_stream_undo takes back what was added before the failure. */
+void ff_hash_apply(ff_key *key);
+void ff_zset_apply(ff_key *key);
+void ff_set_apply(ff_key *key);
+void ff_string_apply(ff_key *key);
+void ff_key_apply_copy(ff_key *key);
+bool ff_stream_apply(ff_key *key);
+void ff_stream_undo(ff_key *key);
+void ff_stream_replicate(ff_key *key);
+
+/* Keeps a string until the transaction ends. */
+ff_str *ff_txn_keep(ff_txn *t, ff_str *str);
+
+#endif

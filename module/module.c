@@ -1,0 +1,30 @@
+/* The module's way in: what it needs of the server, and the tables it hands over. */
+
+#include "base/arena.h"
+#include "commands/command.h"
+#include "compat/function.h"
+#include "config.h"
+#include "info.h"
+#include "requirements.h"
+#include "store/words.h"
+#include "version.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+EXPORT int ValkeyModule_OnLoad(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc);
+
+EXPORT int ValkeyModule_OnLoad(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
+    if (ValkeyModule_Init(ctx, "ff", FF_VERSION_NUMBER, VALKEYMODULE_APIVER_1) != VALKEYMODULE_OK) {
+        return VALKEYMODULE_ERR;
+    }
+    if (!ff_requirements_met(ctx)) return VALKEYMODULE_ERR;
+    /* Keys are opened for writing before it is known whether they will be written. */
+    ValkeyModule_SetModuleOptions(ctx, VALKEYMODULE_OPTIONS_HANDLE_IO_ERRORS |
+                                           VALKEYMODULE_OPTION_NO_IMPLICIT_SIGNAL_MODIFIED);
+    ff_arena_set_allocator(ValkeyModule_Alloc, ValkeyModule_Free);
+    ff_words_load();
+    ff_functions_load();
+    ValkeyModule_RegisterInfoFunc(ctx, ff_info_print);
+    if (ff_commands_load(ctx) != VALKEYMODULE_OK) return VALKEYMODULE_ERR;
+    return ff_config_load(ctx, argv, argc);
+}

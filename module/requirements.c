@@ -1,0 +1,93 @@
+#include "requirements.h"
+
+#include <stddef.h>
+
+/* Every API function that the module calls. A server that lacks one leaves its pointer NULL. */
+#define FF_API_FUNCTIONS(X) \
+    X(AddACLCategory) \
+    X(Alloc) \
+    X(CachedMicroseconds) \
+    X(Call) \
+    X(CallReplyArrayElement) \
+    X(CallReplyInteger) \
+    X(CallReplyLength) \
+    X(CallReplyType) \
+    X(CloseKey) \
+    X(CommandFilterArgGet) \
+    X(CommandFilterArgReplace) \
+    X(CommandFilterArgsCount) \
+    X(CreateCommand) \
+    X(CreateString) \
+    X(CreateStringFromCallReply) \
+    X(DeleteKey) \
+    X(Free) \
+    X(FreeCallReply) \
+    X(FreeString) \
+    X(GetAbsExpire) \
+    X(GetCommand) \
+    X(HashGet) \
+    X(HashSet) \
+    X(InfoAddFieldCString) \
+    X(InfoAddFieldULongLong) \
+    X(InfoAddSection) \
+    X(IsKeysPositionRequest) \
+    X(KeyAtPosWithFlags) \
+    X(KeyType) \
+    X(LoadConfigs) \
+    X(Log) \
+    X(NotifyKeyspaceEvent) \
+    X(OpenKey) \
+    X(RegisterBoolConfig) \
+    X(RegisterCommandFilter) \
+    X(RegisterInfoFunc) \
+    X(RegisterNumericConfig) \
+    X(Replicate) \
+    X(ReplySetMapLength) \
+    X(ReplyWithArray) \
+    X(ReplyWithCString) \
+    X(ReplyWithError) \
+    X(ReplyWithErrorFormat) \
+    X(ReplyWithLongLong) \
+    X(ReplyWithMap) \
+    X(ReplyWithString) \
+    X(ReplyWithStringBuffer) \
+    X(RetainString) \
+    X(ScanCursorCreate) \
+    X(ScanCursorDestroy) \
+    X(ScanKey) \
+    X(SetAbsExpire) \
+    X(SetCommandACLCategories) \
+    X(SetCommandInfo) \
+    X(SetModuleOptions) \
+    X(SignalModifiedKey) \
+    X(StreamAdd) \
+    X(StreamTrimByLength) \
+    X(StringAppendBuffer) \
+    X(StringPtrLen) \
+    X(StringSet) \
+    X(TrimStringAllocation) \
+    X(UnregisterCommandFilter) \
+    X(ValueLength) \
+    X(WrongArity) \
+    X(ZsetAdd) \
+    X(ZsetFirstInScoreRange) \
+    X(ZsetRangeCurrentElement) \
+    X(ZsetRangeEndReached) \
+    X(ZsetRangeNext) \
+    X(ZsetRangeStop) \
+    X(ZsetRem) \
+    X(ZsetScore)
+
+bool ff_requirements_met(ValkeyModuleCtx *ctx) {
+    bool met = true;
+#define CHECK(name)                                                                                \
+    if (ValkeyModule_##name == NULL) {                                                             \
+        met = false;                                                                               \
+        if (ValkeyModule_Log) {                                                                    \
+            ValkeyModule_Log(ctx, "warning", "this server lacks ValkeyModule_" #name               \
+                                             ", which ff needs: use Valkey 8.0 or newer");         \
+        }                                                                                          \
+    }
+    FF_API_FUNCTIONS(CHECK)
+    return met;
+}

@@ -1,0 +1,232 @@
+#include <string.h>
+
+#include "base/number.h"
+#include "store/key.h"
+
+enum { INDEX_FROM = 48 }; /* below this many fields a walk is faster than hashing */
+
+static uint32_t hash_of(ff_text text) {
+    uint32_t h = 2166136261u;
+    for (size_t i = 0; i < text.len; i++) h = (h ^ (unsigned char)text.ptr[i]) * 16777619u;
+    return h;
+}
+
+static bool same_field(const ff_word *a, const ff_word *b) {
+    if (a == b) return true;
+    return a->text.len == b->text.len && memcmp(a->text.ptr, b->text.ptr, a->text.len) == 0;
+}
+
+static void index_insert(ff_cells *cells, size_t position) {
+    size_t slot = hash_of(cells->items[position].field->text) % cells->index_size;
+    while (cells->index[slot]) slot = (slot + 1) % cells->index_size;
+    cells->index[slot] = (uint32_t)position + 1;
+}
+
+static void index_build(ff_txn *t, ff_cells *cells) {
+    cells->index_size = cells->capacity * 2;
+    cells->index = ff_arena_alloc(&t->arena, cells->index_size * sizeof *cells->index);
+    memset(cells->index, 0, cells->index_size * sizeof *cells->index);
+    for (size_t i = 0; i < cells->count; i++) index_insert(cells, i);
+}
+
+static ff_cell *find_cell(const ff_cells *cells, const ff_word *field) {
+    if (cells->index) {
+        size_t slot = hash_of(field->text) % cells->index_size;
+        for (; cells->index[slot]; slot = (slot + 1) % cells->index_size) {
+            ff_cell *cell = &cells->items[cells->index[slot] - 1];
+            if (same_field(cell->field, field)) return cell;
+        }
+        return NULL;
+    }
+    for (size_t i = 0; i < cells->count; i++) {
+        if (same_field(cells->items[i].field, field)) return &cells->items[i];
+    }
+    return NULL;
+}
+
+static ff_cell *add_cell(ff_key *key, const ff_word *field) {
+    ff_cells *cells = &key->u.cells;
+    bool grows = cells->count == cells->capacity;
+    cells->items =
+        ff_txn_grow(key->txn, cells->items, cells->count, &cells->capacity, sizeof *cells->items);
+    ff_cell *cell = &cells->items[cells->count++];
+    *cell = (ff_cell){.field = field, .known = !ff_key_readable(key) || cells->loaded};
+    if (cells->index && !grows) {
+        index_insert(cells, cells->count - 1);
+    } else if (cells->count > INDEX_FROM) {
+        index_build(key->txn, cells);
+    }
+    return cell;
+}
+
+static ff_cell *cell_of(ff_key *key, const ff_word *field) {
+    ff_cell *cell = find_cell(&key->u.cells, field);
+    return cell ? cell : add_cell(key, field);
+}
+
+static ff_str *current(const ff_cell *cell) {
+    switch (cell->change) {
+    case FF_CELL_SET: return cell->staged;
+    case FF_CELL_REMOVED: return NULL;
+    case FF_CELL_CLEAN: break;
+    }
+    return cell->old;
+}
+
+ff_str *ff_hash_get(ff_key *key, const ff_word *field) {
+    if (key->inert) return NULL;
+    ff_cell *cell = cell_of(key, field);
+    if (!cell->known && cell->change == FF_CELL_CLEAN) {
+        ff_str *value = NULL;
+        ValkeyModule_HashGet(key->handle, VALKEYMODULE_HASH_NONE, field->str, &value, NULL);
+        cell->old = value ? ff_txn_keep(key->txn, value) : NULL;
+        cell->known = true;
+    }
+    return current(cell);
+}
+
+void ff_hash_set(ff_key *key, const ff_word *field, ff_str *value) {
+    if (!ff_key_touch(key)) return;
+    ff_cell *cell = cell_of(key, field);
+    cell->change = FF_CELL_SET;
+    cell->staged = value;
+}
+
+void ff_hash_remove(ff_key *key, const ff_word *field) {
+    if (key->inert || key->txn->readonly) return;
+    ff_cell *cell = cell_of(key, field);
+    cell->change = FF_CELL_REMOVED;
+    cell->staged = NULL;
+}
+
+static void load_field(ValkeyModuleKey *handle, ValkeyModuleString *name, ValkeyModuleString *value,
+                       void *data) {
+    (void)handle;
+    ff_key *key = data;
+    ff_txn *t = key->txn;
+    ValkeyModule_RetainString(NULL, name);
+    ff_word field = {ff_txn_keep(t, name), ff_str_text(name)};
+    ff_cell *cell = find_cell(&key->u.cells, &field);
+    if (cell == NULL) {
+        ff_word *kept = ff_arena_alloc(&t->arena, sizeof *kept);
+        *kept = field;
+        cell = add_cell(key, kept);
+    }
+    if (value && !cell->old) {
+        ValkeyModule_RetainString(NULL, value);
+        cell->old = ff_txn_keep(t, value);
+    }
+    cell->known = true;
+}
+
+void ff_hash_load(ff_key *key) {
+    if (key->inert || key->u.cells.loaded) return;
+    if (ff_key_readable(key)) {
+        ValkeyModuleScanCursor *cursor = ValkeyModule_ScanCursorCreate();
+        while (ValkeyModule_ScanKey(key->handle, cursor, load_field, key)) {
+        }
+        ValkeyModule_ScanCursorDestroy(cursor);
+        for (size_t i = 0; i < key->u.cells.count; i++) key->u.cells.items[i].known = true;
+    }
+    key->u.cells.loaded = true;
+}
+
+bool ff_hash_next(ff_key *key, size_t *cursor, const ff_word **field, ff_str **value) {
+    if (key->inert) return false;
+    ff_hash_load(key);
+    const ff_cells *cells = &key->u.cells;
+    while (*cursor < cells->count) {
+        const ff_cell *cell = &cells->items[(*cursor)++];
+        ff_str *now = current(cell);
+        if (now == NULL) continue;
+        *field = cell->field;
+        *value = now;
+        return true;
+    }
+    return false;
+}
+
+void ff_hash_set_word(ff_key *key, const ff_word *field, const ff_word *value) {
+    ff_hash_set(key, field, value->str);
+}
+
+void ff_hash_set_number(ff_key *key, const ff_word *field, double value) {
+    ff_hash_set(key, field, ff_str_number(key->txn, value));
+}
+
+void ff_hash_set_now(ff_key *key, const ff_word *field) {
+    ff_hash_set(key, field, ff_str_now(key->txn));
+}
+
+void ff_hash_set_empty(ff_key *key, const ff_word *field) {
+    ff_hash_set(key, field, W(empty)->str);
+}
+
+bool ff_hash_increment(ff_key *key, const ff_word *field, int64_t by, int64_t *after) {
+    ff_str *stored = ff_hash_get(key, field);
+    int64_t value = 0;
+    if (stored && !ff_integer_parse(ff_str_text(stored), &value)) return false;
+    if (__builtin_add_overflow(value, by, &value)) return false;
+    ff_hash_set(key, field, ff_str_integer(key->txn, value));
+    if (after) *after = value;
+    return true;
+}
+
+ff_number_state ff_hash_number(ff_key *key, const ff_word *field, double *out) {
+    ff_str *stored = ff_hash_get(key, field);
+    *out = 0;
+    if (stored == NULL) return FF_NUMBER_ABSENT;
+    return ff_str_to_number(stored, out) ? FF_NUMBER_GOOD : FF_NUMBER_BAD;
+}
+
+const ff_word *ff_field_str(ff_txn *t, ff_str *name) {
+    ff_word *field = ff_arena_alloc(&t->arena, sizeof *field);
+    *field = (ff_word){name, ff_str_text(name)};
+    return field;
+}
+
+const ff_word *ff_field(ff_txn *t, ff_text name) { return ff_field_str(t, ff_str_make(t, name)); }
+
+static bool unchanged(const ff_cell *cell) {
+    if (!cell->known) return false;
+    if (cell->change == FF_CELL_REMOVED) return cell->old == NULL;
+    return ff_str_equal(cell->old, cell->staged);
+}
+
+static void apply_sets(ff_key *key, ff_str **sent) {
+    size_t count = 0;
+    for (size_t i = 0; i < key->u.cells.count; i++) {
+        const ff_cell *cell = &key->u.cells.items[i];
+        if (cell->change != FF_CELL_SET || unchanged(cell)) continue;
+        ValkeyModule_HashSet(key->handle, VALKEYMODULE_HASH_NONE, cell->field->str, cell->staged,
+                             NULL);
+        sent[count++] = cell->field->str;
+        sent[count++] = cell->staged;
+    }
+    if (count == 0) return;
+    ValkeyModule_Replicate(key->txn->ctx, "HSET", "sv", key->name, sent, count);
+    ff_key_notify(key, VALKEYMODULE_NOTIFY_HASH, "hset");
+}
+
+static void apply_removals(ff_key *key, ff_str **sent) {
+    size_t count = 0;
+    for (size_t i = 0; i < key->u.cells.count; i++) {
+        const ff_cell *cell = &key->u.cells.items[i];
+        if (cell->change != FF_CELL_REMOVED || unchanged(cell)) continue;
+        ValkeyModule_HashSet(key->handle, VALKEYMODULE_HASH_NONE, cell->field->str,
+                             VALKEYMODULE_HASH_DELETE, NULL);
+        sent[count++] = cell->field->str;
+    }
+    if (count == 0) return;
+    ValkeyModule_Replicate(key->txn->ctx, "HDEL", "sv", key->name, sent, count);
+    ff_key_notify(key, VALKEYMODULE_NOTIFY_HASH, "hdel");
+    ff_key_notify_if_gone(key);
+}
+
+void ff_hash_apply(ff_key *key) {
+    size_t most = key->u.cells.count * 2;
+    if (most == 0) return;
+    ff_str **sent = ff_arena_alloc(&key->txn->arena, most * sizeof *sent);
+    apply_sets(key, sent);
+    apply_removals(key, sent);
+}

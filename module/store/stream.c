@@ -1,0 +1,131 @@
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "store/key.h"
+
+ff_str *ff_stream_add(ff_key *key, int64_t maxlen, const ff_pair *pairs, size_t count) {
+    ff_txn *t = key->txn;
+    ff_str *id = ff_txn_keep(t, ValkeyModule_CreateString(NULL, "", 0));
+    if (!ff_key_touch(key)) return id;
+    ff_entry *entry = ff_arena_alloc(&t->arena, sizeof *entry);
+    *entry = (ff_entry){.maxlen = maxlen, .pair_count = count, .id = id};
+    entry->pairs = ff_arena_alloc(&t->arena, 2 * count * sizeof *entry->pairs);
+    for (size_t i = 0; i < count; i++) {
+        entry->pairs[2 * i] = pairs[i].field->str;
+        entry->pairs[2 * i + 1] = ff_str_or_empty(pairs[i].value);
+    }
+    ff_stream_writes *writes = &key->u.stream;
+    if (writes->last) {
+        writes->last->next = entry;
+    } else {
+        writes->first = entry;
+    }
+    writes->last = entry;
+    return id;
+}
+
+void ff_stream_trim(ff_key *key, bool approximate, int64_t maxlen) {
+    if (key->inert || key->txn->readonly) return;
+    key->u.stream.trim = true;
+    key->u.stream.trim_approximate = approximate;
+    key->u.stream.trim_maxlen = maxlen;
+}
+
+static ff_strs strings_of(ff_txn *t, ValkeyModuleCallReply *array) {
+    size_t length = ValkeyModule_CallReplyLength(array);
+    ff_strs strs = {ff_arena_alloc(&t->arena, length * sizeof(ff_str *)), length};
+    for (size_t i = 0; i < length; i++) {
+        strs.items[i] = ff_txn_keep(t, ValkeyModule_CreateStringFromCallReply(
+                                           ValkeyModule_CallReplyArrayElement(array, i)));
+    }
+    return strs;
+}
+
+bool ff_stream_range(ff_key *key, ff_str *from, ff_str *to, int64_t count,
+                     ff_stream_entry **entries, size_t *found) {
+    ff_txn *t = key->txn;
+    *entries = NULL;
+    *found = 0;
+    /* Asked even of a missing key, since the ids are to be judged all the same. */
+    ff_str *name = key->name ? key->name : W(empty)->str;
+    ValkeyModuleCallReply *reply = ValkeyModule_Call(t->ctx, "XRANGE", "Essscl", name, from, to,
+                                                     "COUNT", (long long)count);
+    if (reply == NULL) return false;
+    if (ValkeyModule_CallReplyType(reply) != VALKEYMODULE_REPLY_ARRAY) {
+        ValkeyModule_FreeCallReply(reply);
+        return false;
+    }
+    size_t length = ff_key_readable(key) ? ValkeyModule_CallReplyLength(reply) : 0;
+    *entries = ff_arena_alloc(&t->arena, length * sizeof **entries);
+    for (size_t i = 0; i < length; i++) {
+        ValkeyModuleCallReply *entry = ValkeyModule_CallReplyArrayElement(reply, i);
+        (*entries)[i].id = ff_txn_keep(t, ValkeyModule_CreateStringFromCallReply(
+                                              ValkeyModule_CallReplyArrayElement(entry, 0)));
+        (*entries)[i].fields = strings_of(t, ValkeyModule_CallReplyArrayElement(entry, 1));
+    }
+    *found = length;
+    ValkeyModule_FreeCallReply(reply);
+    return true;
+}
+
+bool ff_stream_apply(ff_key *key) {
+    for (ff_entry *e = key->u.stream.first; e != NULL; e = e->next) {
+        if (ValkeyModule_StreamAdd(key->handle, VALKEYMODULE_STREAM_ADD_AUTOID, &e->stream_id,
+                                   e->pairs, (long)e->pair_count) != VALKEYMODULE_OK)
+            return false;
+        e->added = true;
+        char id[48];
+        int length = snprintf(id, sizeof id, "%" PRIu64 "-%" PRIu64, e->stream_id.ms,
+                              e->stream_id.seq);
+        ValkeyModule_StringAppendBuffer(NULL, e->id, id, (size_t)length);
+    }
+    return true;
+}
+
+void ff_stream_undo(ff_key *key) {
+    for (ff_entry *e = key->u.stream.first; e != NULL && e->added; e = e->next) {
+        ValkeyModuleCallReply *reply =
+            ValkeyModule_Call(key->txn->ctx, "XDEL", "ss", key->name, e->id);
+        if (reply) ValkeyModule_FreeCallReply(reply);
+    }
+    if (!key->on_server && key->u.stream.first && key->u.stream.first->added) {
+        ValkeyModule_DeleteKey(key->handle);
+    }
+}
+
+/* Approximate trimming depends on how the nodes filled up, so replicas are told the length that was
+ * reached, as the server itself does. */
+static void replicate_entry(ff_key *key, const ff_entry *entry) {
+    ValkeyModuleCtx *ctx = key->txn->ctx;
+    size_t args = entry->pair_count * 2;
+    long long trimmed = 0;
+    if (entry->maxlen != FF_STREAM_KEEP_ALL) {
+        trimmed = ValkeyModule_StreamTrimByLength(key->handle, VALKEYMODULE_STREAM_TRIM_APPROX,
+                                                  entry->maxlen);
+    }
+    if (trimmed > 0) {
+        long long length = (long long)ValkeyModule_ValueLength(key->handle);
+        ValkeyModule_Replicate(ctx, "XADD", "scclsv", key->name, "MAXLEN", "=", length, entry->id,
+                               entry->pairs, args);
+    } else {
+        ValkeyModule_Replicate(ctx, "XADD", "ssv", key->name, entry->id, entry->pairs, args);
+    }
+    ff_key_notify(key, VALKEYMODULE_NOTIFY_STREAM, "xadd");
+    if (trimmed > 0) ff_key_notify(key, VALKEYMODULE_NOTIFY_STREAM, "xtrim");
+}
+
+static void trim(ff_key *key) {
+    const ff_stream_writes *writes = &key->u.stream;
+    int flags = writes->trim_approximate ? VALKEYMODULE_STREAM_TRIM_APPROX : 0;
+    if (ValkeyModule_StreamTrimByLength(key->handle, flags, writes->trim_maxlen) <= 0) return;
+    long long length = (long long)ValkeyModule_ValueLength(key->handle);
+    ValkeyModule_Replicate(key->txn->ctx, "XTRIM", "sccl", key->name, "MAXLEN", "=", length);
+    ff_key_notify(key, VALKEYMODULE_NOTIFY_STREAM, "xtrim");
+}
+
+void ff_stream_replicate(ff_key *key) {
+    for (const ff_entry *e = key->u.stream.first; e != NULL; e = e->next) replicate_entry(key, e);
+    if (key->u.stream.trim && ff_key_exists(key)) trim(key);
+}
