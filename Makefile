@@ -39,6 +39,10 @@ MODULE := $(OUT)/ff.so
 UNIT_BINARY := $(if $(UNIT_SOURCES),$(OUT)/unit-tests)
 SERVER_BINARY := $(if $(SERVER_SOURCES),$(OUT)/server-tests)
 
+# A wall clock that only moves when a test says so; preloaded into servers.
+CLOCK := $(OUT)/clock.so
+export FF_CLOCK := $(abspath $(CLOCK))
+
 RUN_SUITES = OUT=$(OUT) JOBS=$(JOBS) .ci/suites.sh
 
 # One short line for each step; V=1 shows the whole command.
@@ -98,7 +102,7 @@ run: setup-run $(MODULE) $(SERVER_PRELOAD)
 	@MODULE=$(MODULE) DATA=$(BUILD)/run PORT=$(PORT) .ci/serve.sh
 
 test: setup-test $(MODULE) $(SERVER_PRELOAD) $(UNIT_BINARY) $(SERVER_BINARY)
-	@$(RUN_SUITES) symbols unit server conformance
+	@$(RUN_SUITES) symbols unit server conformance digest hostile
 
 unit: setup-test $(UNIT_BINARY)
 	@$(RUN_SUITES) unit
@@ -107,7 +111,7 @@ server-test: setup-test $(MODULE) $(SERVER_PRELOAD) $(SERVER_BINARY)
 	@$(RUN_SUITES) server
 
 conformance: setup-test $(MODULE) $(SERVER_PRELOAD)
-	@$(RUN_SUITES) conformance
+	@$(RUN_SUITES) conformance digest hostile
 
 format:
 	@.ci/setup.sh format

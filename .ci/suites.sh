@@ -44,10 +44,12 @@ criterion() {
 suite_unit() { criterion "$out/unit-tests"; }
 suite_server() { criterion "$out/server-tests"; }
 
-suite_conformance() {
-    [[ -f tests/conformance/run.py ]] || { echo "there are no recordings here yet"; return 1; }
-    timeout --kill-after=10 "$limit" python3 tests/conformance/run.py --module "$FF_MODULE"
-}
+replay() { timeout --kill-after=10 "$limit" python3 "tests/conformance/$1" --module "$FF_MODULE" "${@:2}"; }
+
+# The recordings in every way of calling; once more with a replica and an AOF; and hostile variations.
+suite_conformance() { replay run.py --ways; }
+suite_digest() { replay run.py --digest; }
+suite_hostile() { replay hostile.py --seconds 60; }
 
 # Prints "PASSED FAILED" from the last summary in a log, in Criterion's words or in ours.
 counts() {

@@ -8,7 +8,9 @@
 #define FF_COUNTERS(X)                                                                             \
     X(WIRE_SUCCESSES, "engine", "wire_successes")                                                  \
     X(WIRE_REFUSALS, "engine", "wire_refusals")                                                    \
-    X(WIRE_ERRORS, "engine", "wire_errors")
+    X(WIRE_ERRORS, "engine", "wire_errors")                                                        \
+    X(NATIVE_SUCCESSES, "engine", "native_successes")                                              \
+    X(NATIVE_ERRORS, "engine", "native_errors")
 
 #define FF_COUNTER_ENUM(name, section, field) FF_COUNT_##name,
 typedef enum ff_counter { FF_COUNTERS(FF_COUNTER_ENUM) FF_COUNTER_COUNT } ff_counter;

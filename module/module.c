@@ -1,15 +1,28 @@
 /* The module's way in: what it needs of the server, and the tables it hands over. */
 
+#include <stdbool.h>
+
 #include "base/arena.h"
 #include "commands/command.h"
 #include "compat/function.h"
 #include "config.h"
 #include "info.h"
+#include "presence.h"
 #include "requirements.h"
 #include "store/words.h"
 #include "version.h"
 
 #define EXPORT __attribute__((visibility("default")))
+
+static bool loaded;
+
+/* Runs when the server lets go of the library: after MODULE UNLOAD, and after a load that failed. */
+__attribute__((destructor)) static void unload(void) {
+    if (!loaded) return;
+    ff_presence_unload();
+    ff_functions_unload();
+    ff_words_unload();
+}
 
 EXPORT int ValkeyModule_OnLoad(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc);
 
@@ -22,9 +35,11 @@ EXPORT int ValkeyModule_OnLoad(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, 
     ValkeyModule_SetModuleOptions(ctx, VALKEYMODULE_OPTIONS_HANDLE_IO_ERRORS |
                                            VALKEYMODULE_OPTION_NO_IMPLICIT_SIGNAL_MODIFIED);
     ff_arena_set_allocator(ValkeyModule_Alloc, ValkeyModule_Free);
+    loaded = true;
     ff_words_load();
     ff_functions_load();
     ValkeyModule_RegisterInfoFunc(ctx, ff_info_print);
     if (ff_commands_load(ctx) != VALKEYMODULE_OK) return VALKEYMODULE_ERR;
-    return ff_config_load(ctx, argv, argc);
+    if (ff_config_load(ctx, argv, argc) != VALKEYMODULE_OK) return VALKEYMODULE_ERR;
+    return ff_presence_load(ctx);
 }

@@ -6,25 +6,37 @@
 #define FF_API_FUNCTIONS(X) \
     X(AddACLCategory) \
     X(Alloc) \
+    X(AvoidReplicaTraffic) \
     X(CachedMicroseconds) \
     X(Call) \
     X(CallReplyArrayElement) \
     X(CallReplyInteger) \
     X(CallReplyLength) \
+    X(CallReplyStringPtr) \
     X(CallReplyType) \
+    X(Calloc) \
     X(CloseKey) \
     X(CommandFilterArgGet) \
     X(CommandFilterArgReplace) \
     X(CommandFilterArgsCount) \
     X(CreateCommand) \
+    X(CreateDict) \
     X(CreateString) \
     X(CreateStringFromCallReply) \
+    X(CreateStringPrintf) \
+    X(CreateTimer) \
     X(DeleteKey) \
+    X(DictGetC) \
+    X(DictSetC) \
     X(Free) \
     X(FreeCallReply) \
+    X(FreeDict) \
     X(FreeString) \
     X(GetAbsExpire) \
     X(GetCommand) \
+    X(GetContextFlags) \
+    X(GetRandomBytes) \
+    X(GetSelectedDb) \
     X(HashGet) \
     X(HashSet) \
     X(InfoAddFieldCString) \
@@ -49,11 +61,14 @@
     X(ReplyWithErrorFormat) \
     X(ReplyWithLongLong) \
     X(ReplyWithMap) \
+    X(ReplyWithNull) \
     X(ReplyWithString) \
     X(ReplyWithStringBuffer) \
     X(RetainString) \
+    X(Scan) \
     X(ScanCursorCreate) \
     X(ScanCursorDestroy) \
+    X(ScanCursorRestart) \
     X(ScanKey) \
     X(SetAbsExpire) \
     X(SetCommandACLCategories) \
@@ -65,6 +80,8 @@
     X(StringAppendBuffer) \
     X(StringPtrLen) \
     X(StringSet) \
+    X(SubscribeToKeyspaceEvents) \
+    X(SubscribeToServerEvent) \
     X(TrimStringAllocation) \
     X(UnregisterCommandFilter) \
     X(ValueLength) \

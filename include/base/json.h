@@ -27,7 +27,7 @@ typedef enum ff_json_type {
 
 enum { FF_JSON_DEPTH_MAX = 1000 };
 
-/* Rule JSON-IN. NULL when the text is malformed or absent. */
+/* Rule JSON-IN. NULL when the text is malformed or absent. A NaN loses its sign. */
 ff_json *ff_json_parse(ff_text text);
 
 /* Frees a value the caller owns. NULL is fine. */

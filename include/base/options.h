@@ -17,35 +17,31 @@
  *         ff_text_list tags;
  *     } create_options;
  *
- *     static const ff_option table[] = {
- *         {"NAMESPACE", FF_OPTION_TEXT, offsetof(create_options, namespace)},
- *         {"PRIORITY", FF_OPTION_INTEGER, offsetof(create_options, priority), .max = 9000},
- *         {"IDEMPOTENT", FF_OPTION_TEXT, offsetof(create_options, key)},
- *         {FF_OPTION_THEN, FF_OPTION_DURATION, offsetof(create_options, key_ttl), .label = "ttl"},
- *         {"TAGS", FF_OPTION_PAIRS, offsetof(create_options, tags)},
+ *     static const ff_option rows[] = {
+ *         FF_OPTION("NAMESPACE", FF_OPTION_TEXT, create_options, namespace),
+ *         FF_OPTION("PRIORITY", FF_OPTION_INTEGER, create_options, priority, .max = 9000),
+ *         FF_OPTION("IDEMPOTENT", FF_OPTION_TEXT, create_options, key),
+ *         FF_OPTION_THEN(FF_OPTION_DURATION, create_options, key_ttl, .label = "ttl-ms"),
+ *         FF_OPTION("TAGS", FF_OPTION_PAIRS, create_options, tags),
  *     };
  *
- * The destination holds the defaults before parsing; options that are not given leave it alone.
- * Parsing allocates only for the error sentence. */
+ * The destination holds the defaults before parsing; options that are not given leave it alone. */
 typedef enum ff_option_kind {
-    FF_OPTION_FLAG,     /* no value; bool, set to true                                            */
-    FF_OPTION_TEXT,     /* any value; ff_text                                                     */
-    FF_OPTION_NONEMPTY, /* any value but the empty one; ff_text                                   */
-    FF_OPTION_INTEGER,  /* min..max; int64_t                                                      */
-    FF_OPTION_DURATION, /* milliseconds, min (0 by default)..FF_MILLISECONDS_MAX; int64_t         */
-    FF_OPTION_TIME,     /* Unix time in ms, like a duration; int64_t                              */
-    FF_OPTION_CHOICE,   /* one of `choices`, any case; int, its index                             */
-    FF_OPTION_LIST,     /* n, then n values, n in min..max (max 0: no bound); ff_text_list        */
-    FF_OPTION_PAIRS,    /* n, then n pairs of values, likewise; ff_text_list of 2n items          */
-    FF_OPTION_REST      /* everything that follows, possibly nothing; ff_text_list                */
+    FF_OPTION_FLAG,     /* no value; bool, set to true */
+    FF_OPTION_TEXT,     /* any value; ff_text */
+    FF_OPTION_NONEMPTY, /* any value but the empty one; ff_text */
+    FF_OPTION_INTEGER,  /* min..max; int64_t */
+    FF_OPTION_DURATION, /* milliseconds, min (0 by default)..FF_MILLISECONDS_MAX; int64_t */
+    FF_OPTION_TIME,     /* Unix time in ms, like a duration; int64_t */
+    FF_OPTION_CHOICE,   /* one of `choices`, any case; int, its index */
+    FF_OPTION_LIST,     /* n, then n values, n in min..max (max 0: no bound); ff_text_list */
+    FF_OPTION_PAIRS,    /* n, then n pairs of values, likewise; ff_text_list of 2n items */
+    FF_OPTION_REST      /* everything that follows, possibly nothing; ff_text_list */
 } ff_option_kind;
 
-/* Largest time or duration that is taken: the sum of two stays far below 2^53, where a double is
+/* Largest time or duration that is taken: the sum of two stays below 2^53, where a double is
  * exact. */
 #define FF_MILLISECONDS_MAX INT64_C(0x000fffffffffffff)
-
-/* In place of a keyword: a further value of the option above. */
-#define FF_OPTION_THEN NULL
 
 typedef struct ff_text_list {
     const ff_text *items;
@@ -53,16 +49,23 @@ typedef struct ff_text_list {
 } ff_text_list;
 
 typedef struct ff_option {
-    const char *keyword; /* upper case, or FF_OPTION_THEN                                    */
+    const char *keyword; /* upper case; NULL: a further value of the option above */
     ff_option_kind kind;
-    size_t offset; /* of the value in the destination                                  */
-    int64_t min, max;
-    const char *label; /* what a further value is called in sentences                      */
-    const char *const
-        *choices;   /* for FF_OPTION_CHOICE, ends with NULL                             */
-    unsigned group; /* not 0: at most one option of the same group                      */
-    bool required;  /* must be given (of a group: one of it)                            */
+    size_t offset; /* of the value in the destination */
+    int64_t min;   /* for numbers and counts; an integer with both bounds 0 has none */
+    int64_t max;
+    const char *label;          /* what a further value is called in sentences */
+    const char *const *choices; /* for FF_OPTION_CHOICE, ends with NULL */
+    unsigned group;             /* not 0: at most one option of the same group */
+    bool required;              /* must be given (of a group: one of it) */
 } ff_option;
+
+/* A row: the option goes to `member` of `type`. Further fields are designated initializers. */
+#define FF_OPTION(keyword_, kind_, type, member, ...) \
+    { .keyword = keyword_, .kind = kind_, .offset = offsetof(type, member), __VA_ARGS__ }
+
+/* A row for a further value of the option above. */
+#define FF_OPTION_THEN(kind_, type, member, ...) FF_OPTION(NULL, kind_, type, member, __VA_ARGS__)
 
 /* A table has at most 64 rows. */
 typedef struct ff_option_table {

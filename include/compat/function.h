@@ -45,8 +45,18 @@ typedef struct ff_function_table {
 #define FF_FUNCTION_TABLE(array) {(array), sizeof(array) / sizeof((array)[0])}
 
 /* One table per family, each in the file of its name. */
+extern const ff_function_table ff_admission_functions;
+extern const ff_function_table ff_budget_functions;
+extern const ff_function_table ff_claim_functions;
 extern const ff_function_table ff_execution_functions;
+extern const ff_function_table ff_flow_functions;
+extern const ff_function_table ff_frame_functions;
 extern const ff_function_table ff_lease_functions;
+extern const ff_function_table ff_quota_functions;
+extern const ff_function_table ff_schedule_functions;
+extern const ff_function_table ff_signal_functions;
+extern const ff_function_table ff_suspension_functions;
+extern const ff_function_table ff_worker_functions;
 
 /* Sorts all tables into one. To be called once, when the module loads. */
 void ff_functions_load(void);

@@ -44,6 +44,22 @@ ff_verdict ff_refuse_not_active(ff_result *out, ff_key *core);
 /* Rule MARK-EXPIRED. */
 void ff_lease_mark_expired_now(ff_key *core, ff_str *history, int64_t history_maxlen);
 
+/* Where a live lease shows, apart from the core. */
+typedef struct ff_lease_places {
+    ff_str *record, *lease_expiry, *worker_leases, *active, *attempt_timeout;
+} ff_lease_places;
+
+/* Empties the fields of the core that tell of the lease and its holder. Epoch and attempt stay, and so
+ * does what an earlier expiry or revocation has left. */
+void ff_lease_clear(ff_key *core);
+
+/* Gives the lease up: ff_lease_clear, and the execution leaves the places. */
+void ff_lease_release(ff_key *core, const ff_lease_places *places, ff_str *execution_id);
+
+/* The history entry `released`. Without an attempt id in the fence it has no such field. */
+void ff_lease_note_release(ff_txn *t, ff_str *history, const ff_fence *fence, ff_str *attempt_index,
+                           ff_str *reason);
+
 /* ff_renew_lease */
 typedef struct ff_lease_renew_keys {
     ff_str *core, *lease, *history, *lease_expiry;
@@ -56,5 +72,29 @@ typedef struct ff_lease_renew_args {
 
 ff_verdict ff_lease_renew(ff_txn *t, const ff_lease_renew_keys *k, const ff_lease_renew_args *a,
                           ff_result *out);
+
+/* ff_mark_lease_expired_if_due. Every outcome is a success. */
+typedef struct ff_lease_mark_expired_keys {
+    ff_str *core, *lease, *lease_expiry, *history;
+} ff_lease_mark_expired_keys;
+
+typedef struct ff_lease_mark_expired_args {
+    ff_str *execution_id;
+} ff_lease_mark_expired_args;
+
+ff_verdict ff_lease_mark_expired(ff_txn *t, const ff_lease_mark_expired_keys *k,
+                                 const ff_lease_mark_expired_args *a, ff_result *out);
+
+/* ff_revoke_lease */
+typedef struct ff_lease_revoke_keys {
+    ff_str *core, *lease, *history, *lease_expiry, *worker_leases;
+} ff_lease_revoke_keys;
+
+typedef struct ff_lease_revoke_args {
+    ff_str *execution_id, *expected_lease_id, *reason;
+} ff_lease_revoke_args;
+
+ff_verdict ff_lease_revoke(ff_txn *t, const ff_lease_revoke_keys *k, const ff_lease_revoke_args *a,
+                           ff_result *out);
 
 #endif

@@ -68,6 +68,11 @@ ff_verdict ff_not_a_number_field(ff_result *out, const ff_word *field, const ff_
 size_t ff_given(const void *arguments, size_t named);
 #define FF_GIVEN(arguments) ff_given((arguments), sizeof *(arguments) / sizeof(ff_str *))
 
+/* Whether the first `needed` keys or arguments of a struct were given: for those that only some paths
+ * need. False after a refusal with invalid_input, "expected <needed> keys, got <n>". */
+bool ff_need_keys(ff_result *out, const void *keys, size_t needed);
+bool ff_need_arguments(ff_result *out, const void *arguments, size_t needed);
+
 /* invalid_input "expected <what> arguments, got <n>". */
 ff_verdict ff_too_few_arguments(ff_result *out, const char *expected, size_t given);
 

@@ -35,6 +35,11 @@ typedef struct ff_change {
 typedef struct ff_changes {
     ff_change *first;
     ff_change *last;
+    size_t count;
+    ff_table index;     /* the last change of each member, once there are many */
+    ff_change *indexed; /* up to here */
+    bool pruned;        /* zsets: what has a score up to pruned_to goes first */
+    double pruned_to;
 } ff_changes;
 
 typedef struct ff_entry {
@@ -91,6 +96,12 @@ static inline bool ff_key_touch(ff_key *key) {
 }
 
 ff_key *ff_key_open(ff_txn *t, ff_str *name, ff_type type);
+
+/* Stages an addition to or removal from a zset or set. */
+void ff_change_stage(ff_key *key, ff_str *member, double score, bool removed);
+
+/* What is staged last for a member, NULL when nothing is. */
+const ff_change *ff_change_find(ff_key *key, const ff_str *member);
 
 /* Tells watchers, keyspace listeners and trackers about a write. */
 void ff_key_notify(ff_key *key, int type, const char *event);

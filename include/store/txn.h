@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "base/table.h"
 #include "base/text.h"
 #include "store/words.h"
 #include "valkeymodule.h"
@@ -46,6 +47,9 @@ typedef struct ff_txn {
     ff_arena arena;
     ff_key *keys;           /* in the order they were opened */
     ff_key *last_key;
+    size_t key_count;
+    ff_table key_index;     /* by name, once there are many */
+    ff_key *indexed_key;    /* up to here */
     ff_str **strs;          /* freed at the end */
     size_t str_count;
     size_t str_capacity;
@@ -53,6 +57,7 @@ typedef struct ff_txn {
     struct ff_message *messages;
     struct ff_message *last_message;
     ff_str *now_text;
+    struct ff_ended *ended; /* the engine's note of flow members that end (engine/completion.h) */
 } ff_txn;
 
 /* Starts a transaction at the server's clock. Every begin is paired with one commit or discard, then
@@ -167,6 +172,10 @@ void ff_hash_set_empty(ff_key *key, const ff_word *field);
  * a missing field counts as 0. */
 bool ff_hash_increment(ff_key *key, const ff_word *field, int64_t by, int64_t *after);
 
+/* One field in passing, for walks over many keys: what the server holds, staged writes not counted, and
+ * the key is not kept open. A key of the wrong type fails the transaction. */
+ff_str *ff_hash_peek(ff_txn *t, ff_text name, const ff_word *field);
+
 /* A field whose name is made at run time. */
 const ff_word *ff_field(ff_txn *t, ff_text name);
 const ff_word *ff_field_str(ff_txn *t, ff_str *name);
@@ -198,6 +207,9 @@ typedef struct ff_zset_entry {
 size_t ff_zset_range(ff_key *key, double min, bool exclusive_min, double max, size_t limit,
                      ff_zset_entry **entries);
 
+/* ZREMRANGEBYSCORE key -inf max, before whatever else is staged on the key. Returns how many go. */
+size_t ff_zset_prune(ff_key *key, double max);
+
 /* ---- Sets ---- */
 
 bool ff_set_has(ff_key *key, ff_str *member);
@@ -207,6 +219,9 @@ void ff_set_remove(ff_key *key, ff_str *member);
 /* Both count staged writes. Members come in the server's order, added ones last. */
 size_t ff_set_size(ff_key *key);
 ff_strs ff_set_members(ff_key *key);
+
+/* The members in passing, as ff_hash_peek reads a field. */
+ff_strs ff_set_peek(ff_txn *t, ff_text name);
 
 /* ---- Strings ---- */
 

@@ -148,6 +148,7 @@ typedef struct ff_word {
     X(execution_deadline) \
     X(execution_id) \
     X(execution_kind) \
+    X(execution_not_found) \
     X(expire) \
     X(expired) \
     X(expires_at) \
@@ -230,6 +231,7 @@ typedef struct ff_word {
     X(missing_edgegroup) \
     X(mode) \
     X(n) \
+    X(name) \
     X(namespace) \
     X(never_committed) \
     X(new_attempt_id) \
@@ -432,6 +434,7 @@ typedef struct ff_word {
     X(zero, "0")                                                                                   \
     X(one, "1")                                                                                    \
     X(lease_expired_detail, "lease expired, awaiting reclaim")                                     \
+    X(no_buffered_signals, "{\"total_count\":0,\"matched_count\":0,\"signal_names\":[]}")            \
     X(waiting_children_detail, "waiting for child executions to complete")                         \
     X(json_merge_patch, "json-merge-patch")
 

@@ -24,8 +24,15 @@ static _Noreturn void out_of_memory(void) {
     abort();
 }
 
+/* Without a first block an arena starts at the end of this one, so that no pointer is ever NULL. */
+static char no_block[1];
+
 void ff_arena_init(ff_arena *arena, void *first, size_t size) {
-    *arena = (ff_arena){first, first ? (char *)first + size : NULL, NULL, first, size};
+    if (!first) {
+        first = no_block;
+        size = 0;
+    }
+    *arena = (ff_arena){first, (char *)first + size, NULL, first, size};
 }
 
 void ff_arena_release(ff_arena *arena) {

@@ -166,13 +166,21 @@ static bool is_ordinary_number(ff_text text) {
     return fraction > 0 && position + 1 + fraction == text.len;
 }
 
+/* How json-c reads what "%.17g" cannot spell, or would spell as an integer; NULL for the rest. */
+static const char *special_number(double value) {
+    if (isnan(value)) return "NaN";
+    if (isinf(value)) return value > 0 ? "1e999" : "-1e999";
+    return value == 0 && signbit(value) ? "-0.0" : NULL;
+}
+
 static void write_number(reader *in, double value) {
+    const char *special = special_number(value);
+    if (special) {
+        ff_buffer_append(&in->out, ff_text_of(special));
+        return;
+    }
     char *text = ff_buffer_reserve(&in->out, FF_NUMBER_MAX);
-    const char *format = "%.17g";
-    if (value == 0 && signbit(value)) format = "-0.0";
-    if (isinf(value)) format = value > 0 ? "1e999" : "-1e999";
-    if (isnan(value)) format = "NaN";
-    in->out.len += (size_t)snprintf(text, FF_NUMBER_MAX, format, value);
+    in->out.len += (size_t)snprintf(text, FF_NUMBER_MAX, "%.17g", value);
 }
 
 static bool read_number(reader *in) {

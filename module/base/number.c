@@ -158,7 +158,8 @@ static size_t lay_out_exponent(const decimal *number, char *buffer) {
     return len + ff_integer_format(number->point - 1, buffer + len);
 }
 
-/* The layout rules of the server's own formatter, the sign of the exponent ignored where it does. */
+/* The layout rules of the server's own formatter. Like it, they look at the exponent's magnitude:
+ * 123456.12345678 becomes 1.2345612345678e+5. */
 static size_t lay_out(const decimal *number, char *buffer) {
     int last = number->point - number->count;
     int magnitude = abs(number->point - 1);

@@ -1,5 +1,6 @@
 #include "commands/command.h"
 
+#include <errno.h>
 #include <stdio.h>
 
 #include "compat/call.h"
@@ -76,7 +77,8 @@ static int create(ValkeyModuleCtx *ctx, const ff_command *command) {
 }
 
 int ff_commands_load(ValkeyModuleCtx *ctx) {
-    if (ValkeyModule_AddACLCategory(ctx, "flowfabric") != VALKEYMODULE_OK) {
+    /* The server keeps the category when a module is unloaded: finding it there is fine. */
+    if (ValkeyModule_AddACLCategory(ctx, "flowfabric") != VALKEYMODULE_OK && errno != EBUSY) {
         ValkeyModule_Log(ctx, "warning", "the server refuses the ACL category flowfabric");
         return VALKEYMODULE_ERR;
     }

@@ -3,8 +3,18 @@
 #include "compat/function.h"
 
 static const ff_function_table *const families[] = {
+    &ff_admission_functions,
+    &ff_budget_functions,
+    &ff_claim_functions,
     &ff_execution_functions,
+    &ff_flow_functions,
+    &ff_frame_functions,
     &ff_lease_functions,
+    &ff_quota_functions,
+    &ff_schedule_functions,
+    &ff_signal_functions,
+    &ff_suspension_functions,
+    &ff_worker_functions,
 };
 
 static const ff_function **sorted;

@@ -2,9 +2,17 @@
 
 #include "base/json.h"
 
-void ff_completion_announce(ff_txn *t, const ff_str *flow_id, const ff_str *execution_id,
+void ff_completion_note(ff_txn *t, ff_str *flow_id, ff_str *execution_id) {
+    if (!ff_str_is_set(flow_id)) return;
+    ff_ended *ended = ff_arena_alloc(&t->arena, sizeof *ended);
+    *ended = (ff_ended){t->ended, execution_id, flow_id};
+    t->ended = ended;
+}
+
+void ff_completion_announce(ff_txn *t, ff_str *flow_id, ff_str *execution_id,
                             const ff_word *outcome) {
     if (!ff_str_is_set(flow_id)) return;
+    ff_completion_note(t, flow_id, execution_id);
     ff_buffer message;
     ff_buffer_init(&message, &t->arena);
     ff_buffer_append(&message, FF_TEXT("{\"flow_id\":"));

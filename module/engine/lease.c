@@ -140,9 +140,37 @@ void ff_lease_mark_expired_now(ff_key *core, ff_str *history, int64_t history_ma
         {W(worker_id), ff_hash_get(core, W(current_worker_id))},
         {W(worker_instance_id), ff_hash_get(core, W(current_worker_instance_id))},
     };
-    ff_history_add(ff_stream_open(t, history), history_maxlen, entry,
-                   sizeof entry / sizeof *entry);
+    ff_history_add(ff_stream_open(t, history), history_maxlen, entry, sizeof entry / sizeof *entry);
     close_stream(core, index);
+}
+
+void ff_lease_clear(ff_key *core) {
+    FF_CLEAR(core, W(lease_expires_at), W(current_lease_id), W(lease_last_renewed_at),
+             W(lease_renewal_deadline), W(current_worker_id), W(current_worker_instance_id));
+}
+
+void ff_lease_release(ff_key *core, const ff_lease_places *places, ff_str *execution_id) {
+    ff_txn *t = ff_key_txn(core);
+    ff_lease_clear(core);
+    ff_key_delete(ff_any_open(t, places->record));
+    ff_zset_remove(ff_zset_open(t, places->lease_expiry), execution_id);
+    ff_set_remove(ff_set_open(t, places->worker_leases), execution_id);
+    ff_zset_remove(ff_zset_open(t, places->active), execution_id);
+    ff_zset_remove(ff_zset_open(t, places->attempt_timeout), execution_id);
+}
+
+void ff_lease_note_release(ff_txn *t, ff_str *history, const ff_fence *fence, ff_str *attempt_index,
+                           ff_str *reason) {
+    ff_pair entry[6] = {
+        {W(event), W(released)->str},
+        {W(lease_id), fence->lease_id},
+        {W(lease_epoch), fence->lease_epoch},
+        {W(attempt_index), attempt_index},
+    };
+    size_t count = 4;
+    if (fence->attempt_id) entry[count++] = (ff_pair){W(attempt_id), fence->attempt_id};
+    entry[count++] = (ff_pair){W(reason), reason};
+    ff_history_add(ff_stream_open(t, history), FF_HISTORY_MAXLEN, entry, count);
 }
 
 static ff_code check_renewal(ff_key *core, const ff_lease_renew_args *a) {
@@ -201,5 +229,97 @@ ff_verdict ff_lease_renew(ff_txn *t, const ff_lease_renew_keys *k, const ff_leas
     ff_key_expire_at(lease, record_expires_at);
     ff_zset_add(ff_zset_open(t, k->lease_expiry), a->execution_id, expires_at);
     ff_result_add(out, expires_text);
+    return ff_ok(out);
+}
+
+static ff_verdict already(ff_result *out, const ff_word *state) {
+    ff_result_add_word(out, state);
+    return ff_succeed(out, FF_ALREADY_SATISFIED);
+}
+
+/* Nothing is left to expire: the entry that led here goes. */
+static ff_verdict drop_entry(ff_txn *t, const ff_lease_mark_expired_keys *k,
+                             const ff_lease_mark_expired_args *a, ff_result *out,
+                             const ff_word *state) {
+    if (a->execution_id == NULL) return ff_too_few_arguments(out, "1", 0);
+    ff_zset_remove(ff_zset_open(t, k->lease_expiry), a->execution_id);
+    return already(out, state);
+}
+
+ff_verdict ff_lease_mark_expired(ff_txn *t, const ff_lease_mark_expired_keys *k,
+                                 const ff_lease_mark_expired_args *a, ff_result *out) {
+    ff_key *core = ff_hash_open(t, k->core);
+    if (!ff_key_exists(core)) return drop_entry(t, k, a, out, W(execution_not_found));
+    if (!ff_str_is(ff_hash_get(core, W(lifecycle_phase)), W(active))) {
+        return drop_entry(t, k, a, out, W(not_active));
+    }
+    const ff_str *ownership = ff_hash_get(core, W(ownership_state));
+    if (ff_str_is(ownership, W(lease_expired_reclaimable))) return already(out, W(already_expired));
+    if (ff_str_is(ownership, W(lease_revoked))) return already(out, W(already_revoked));
+    if (ff_str_is(ownership, W(unowned))) return drop_entry(t, k, a, out, W(unowned));
+    double expires_at;
+    if (ff_hash_number(core, W(lease_expires_at), &expires_at) == FF_NUMBER_BAD) {
+        return ff_lease_refuse(out, FF_INVALID_INPUT, core, k->history, FF_HISTORY_MAXLEN);
+    }
+    if (expires_at > t->now) return already(out, W(not_yet_expired));
+    ff_lease_mark_expired_now(core, k->history, FF_HISTORY_MAXLEN);
+    return ff_ok_word(out, W(marked_expired));
+}
+
+static ff_verdict refuse_unexpected(ff_result *out, const ff_str *expected, const ff_str *current) {
+    return ff_refuse_with(out, FF_STALE_LEASE,
+                          FF_CONCAT(out->txn, FF_TEXT("expected "), ff_str_text(expected),
+                                    FF_TEXT(" but current is "), ff_str_text(current)));
+}
+
+static void write_revocation(ff_key *core, ff_str *reason) {
+    ff_txn *t = ff_key_txn(core);
+    keep_or(core, W(eligibility_state), W(not_applicable));
+    ff_vector_set(
+        core, &(ff_vector){.phase = W(active),
+                           .ownership = W(lease_revoked),
+                           .blocking = W(waiting_for_worker),
+                           .detail = FF_CONCAT(t, FF_TEXT("lease revoked: "), ff_str_text(reason)),
+                           .outcome = W(none),
+                           .attempt = W(attempt_interrupted),
+                           .public_state = W(active)});
+    ff_hash_set_now(core, W(lease_revoked_at));
+    ff_hash_set(core, W(lease_revoke_reason), reason);
+    ff_hash_set_now(core, W(last_mutation_at));
+}
+
+ff_verdict ff_lease_revoke(ff_txn *t, const ff_lease_revoke_keys *k, const ff_lease_revoke_args *a,
+                           ff_result *out) {
+    ff_key *core = ff_hash_open(t, k->core);
+    if (!ff_key_exists(core)) return ff_refuse(out, FF_EXECUTION_NOT_FOUND);
+    if (!ff_str_is(ff_hash_get(core, W(lifecycle_phase)), W(active))) {
+        return ff_refuse_not_active(out, core);
+    }
+    const ff_str *ownership = ff_hash_get(core, W(ownership_state));
+    if (ff_str_is(ownership, W(lease_revoked))) return already(out, W(already_revoked));
+    if (ff_str_is(ownership, W(lease_expired_reclaimable))) return already(out, W(already_expired));
+    if (!ff_str_is(ownership, W(leased))) return ff_refuse(out, FF_NO_ACTIVE_LEASE);
+    ff_str *lease_id = ff_hash_get(core, W(current_lease_id));
+    if (ff_str_is_set(a->expected_lease_id) && !ff_str_equal(a->expected_lease_id, lease_id)) {
+        return refuse_unexpected(out, a->expected_lease_id, lease_id);
+    }
+    if (a->execution_id == NULL) return ff_too_few_arguments(out, "at least 1", 0);
+
+    ff_str *epoch = ff_hash_get(core, W(current_lease_epoch));
+    ff_str *reason = ff_str_or(a->reason, W(operator));
+    write_revocation(core, reason);
+    ff_key_delete(ff_any_open(t, k->lease));
+    ff_zset_remove(ff_zset_open(t, k->lease_expiry), a->execution_id);
+    ff_set_remove(ff_set_open(t, k->worker_leases), a->execution_id);
+    FF_HISTORY(ff_stream_open(t, k->history), {W(event), W(revoked)->str}, {W(lease_id), lease_id},
+               {W(lease_epoch), epoch},
+               {W(attempt_index), ff_hash_get(core, W(current_attempt_index))},
+               {W(attempt_id), ff_hash_get(core, W(current_attempt_id))},
+               {W(worker_id), ff_hash_get(core, W(current_worker_id))},
+               {W(worker_instance_id), ff_hash_get(core, W(current_worker_instance_id))},
+               {W(reason), reason});
+    ff_result_add_word(out, W(revoked));
+    ff_result_add(out, lease_id);
+    ff_result_add(out, epoch);
     return ff_ok(out);
 }

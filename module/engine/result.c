@@ -74,6 +74,23 @@ size_t ff_given(const void *arguments, size_t named) {
     return given;
 }
 
+static bool need(ff_result *out, const void *slots, size_t needed, const char *what) {
+    size_t given = ff_given(slots, needed);
+    if (given == needed) return true;
+    ff_text sentence = ff_arena_printf(&out->txn->arena, "expected %zu %s, got %zu", needed, what,
+                                       given);
+    ff_bad_input(out, sentence.ptr);
+    return false;
+}
+
+bool ff_need_keys(ff_result *out, const void *keys, size_t needed) {
+    return need(out, keys, needed, "keys");
+}
+
+bool ff_need_arguments(ff_result *out, const void *arguments, size_t needed) {
+    return need(out, arguments, needed, "arguments");
+}
+
 ff_verdict ff_too_few_arguments(ff_result *out, const char *expected, size_t given) {
     ff_text sentence = ff_arena_printf(&out->txn->arena, "expected %s arguments, got %zu", expected,
                                        given);

@@ -179,6 +179,20 @@ ff_number_state ff_hash_number(ff_key *key, const ff_word *field, double *out) {
     return ff_str_to_number(stored, out) ? FF_NUMBER_GOOD : FF_NUMBER_BAD;
 }
 
+ff_str *ff_hash_peek(ff_txn *t, ff_text name, const ff_word *field) {
+    ff_str *name_str = ValkeyModule_CreateString(NULL, name.ptr, name.len);
+    ValkeyModuleKey *handle = ValkeyModule_OpenKey(t->ctx, name_str, VALKEYMODULE_READ);
+    ff_str *value = NULL;
+    if (handle && ValkeyModule_KeyType(handle) == VALKEYMODULE_KEYTYPE_HASH) {
+        ValkeyModule_HashGet(handle, VALKEYMODULE_HASH_NONE, field->str, &value, NULL);
+    } else if (handle) {
+        t->state = FF_TXN_WRONG_TYPE;
+    }
+    ValkeyModule_CloseKey(handle);
+    ValkeyModule_FreeString(NULL, name_str);
+    return value ? ff_txn_keep(t, value) : NULL;
+}
+
 const ff_word *ff_field_str(ff_txn *t, ff_str *name) {
     ff_word *field = ff_arena_alloc(&t->arena, sizeof *field);
     *field = (ff_word){name, ff_str_text(name)};

@@ -31,7 +31,18 @@ static void close_handle_of_set(ff_key *key) {
     key->handle = NULL;
 }
 
-static ff_key *find_open(ff_txn *t, ff_str *name, ff_text text) {
+enum { INDEX_FROM = 32 }; /* up to this many open keys a walk is faster than hashing */
+
+static ff_key *find_indexed(ff_txn *t, ff_text text) {
+    for (ff_key *key = t->indexed_key ? t->indexed_key->next : t->keys; key; key = key->next) {
+        *ff_table_at(&t->key_index, &t->arena, key->text) = key;
+        t->indexed_key = key;
+    }
+    return ff_table_get(&t->key_index, text);
+}
+
+static ff_key *find_open(ff_txn *t, const ff_str *name, ff_text text) {
+    if (t->key_count > INDEX_FROM) return find_indexed(t, text);
     for (ff_key *key = t->keys; key != NULL; key = key->next) {
         if (key->name == name) return key;
         if (key->text.len == text.len && memcmp(key->text.ptr, text.ptr, text.len) == 0) return key;
@@ -54,6 +65,7 @@ static void append_key(ff_txn *t, ff_key *key) {
         t->keys = key;
     }
     t->last_key = key;
+    t->key_count++;
 }
 
 ff_key *ff_key_open(ff_txn *t, ff_str *name, ff_type type) {

@@ -2,25 +2,13 @@
 
 /* Sets have no low-level API: they are read and written by plain commands. */
 
-static void stage(ff_key *key, ff_str *member, bool removed) {
-    ff_changes *changes = &key->u.changes;
-    ff_change *change = ff_arena_alloc(&key->txn->arena, sizeof *change);
-    *change = (ff_change){.member = member, .removed = removed};
-    if (changes->last) {
-        changes->last->next = change;
-    } else {
-        changes->first = change;
-    }
-    changes->last = change;
-}
-
 void ff_set_add(ff_key *key, ff_str *member) {
-    if (ff_key_touch(key)) stage(key, member, false);
+    if (ff_key_touch(key)) ff_change_stage(key, member, 0, false);
 }
 
 void ff_set_remove(ff_key *key, ff_str *member) {
     if (key->inert || key->txn->readonly || !ff_key_exists(key)) return;
-    stage(key, member, true);
+    ff_change_stage(key, member, 0, true);
 }
 
 static bool on_server(ff_key *key, ff_str *member) {
@@ -33,58 +21,60 @@ static bool on_server(ff_key *key, ff_str *member) {
 }
 
 bool ff_set_has(ff_key *key, ff_str *member) {
-    const ff_change *found = NULL;
     if (key->inert) return false;
-    for (const ff_change *c = key->u.changes.first; c != NULL; c = c->next) {
-        if (ff_str_equal(c->member, member)) found = c;
-    }
-    return found ? !found->removed : on_server(key, member);
+    const ff_change *change = ff_change_find(key, member);
+    return change ? !change->removed : on_server(key, member);
 }
 
-static ff_strs server_members(ff_key *key) {
+/* Takes over the reply to SMEMBERS. */
+static ff_strs read_members(ff_txn *t, ValkeyModuleCallReply *reply) {
     ff_strs members = {NULL, 0};
-    if (!ff_key_readable(key)) return members;
-    ValkeyModuleCallReply *reply = ValkeyModule_Call(key->txn->ctx, "SMEMBERS", "s", key->name);
     if (reply == NULL) return members;
-    size_t length = ValkeyModule_CallReplyLength(reply);
-    members.items = ff_arena_alloc(&key->txn->arena, length * sizeof *members.items);
-    for (size_t i = 0; i < length; i++) {
-        members.items[i] = ff_txn_keep(
-            key->txn, ValkeyModule_CreateStringFromCallReply(
-                          ValkeyModule_CallReplyArrayElement(reply, i)));
+    if (ValkeyModule_CallReplyType(reply) == VALKEYMODULE_REPLY_ERROR) {
+        t->state = FF_TXN_WRONG_TYPE;
+    } else {
+        members.count = ValkeyModule_CallReplyLength(reply);
+        members.items = ff_arena_array(&t->arena, members.count, sizeof *members.items);
     }
-    members.count = length;
+    for (size_t i = 0; i < members.count; i++) {
+        ValkeyModuleCallReply *member = ValkeyModule_CallReplyArrayElement(reply, i);
+        members.items[i] = ff_txn_keep(t, ValkeyModule_CreateStringFromCallReply(member));
+    }
     ValkeyModule_FreeCallReply(reply);
     return members;
 }
 
-static bool holds(const ff_strs *members, size_t count, const ff_str *member) {
-    for (size_t i = 0; i < count; i++) {
-        if (ff_str_equal(members->items[i], member)) return true;
-    }
-    return false;
+ff_strs ff_set_peek(ff_txn *t, ff_text name) {
+    return read_members(t, ValkeyModule_Call(t->ctx, "SMEMBERS", "b", name.ptr, name.len));
+}
+
+static ff_strs server_members(ff_key *key) {
+    if (!ff_key_readable(key)) return (ff_strs){NULL, 0};
+    return ff_set_peek(key->txn, key->text);
 }
 
 ff_strs ff_set_members(ff_key *key) {
     ff_strs members = server_members(key);
     if (key->inert || key->u.changes.first == NULL) return members;
-    size_t staged = 0;
-    for (const ff_change *c = key->u.changes.first; c != NULL; c = c->next) staged++;
-    ff_strs merged = {ff_arena_alloc(&key->txn->arena, (members.count + staged) * sizeof(ff_str *)),
-                      0};
+    ff_arena *arena = &key->txn->arena;
+    size_t most = members.count + key->u.changes.count;
+    ff_strs merged = {ff_arena_array(arena, most, sizeof(ff_str *)), 0};
+    ff_table seen = {0};
     for (size_t i = 0; i < members.count; i++) {
-        if (ff_set_has(key, members.items[i])) merged.items[merged.count++] = members.items[i];
+        ff_table_add(&seen, arena, ff_str_text(members.items[i]));
+        const ff_change *change = ff_change_find(key, members.items[i]);
+        if (!change || !change->removed) merged.items[merged.count++] = members.items[i];
     }
     for (const ff_change *c = key->u.changes.first; c != NULL; c = c->next) {
-        if (!ff_set_has(key, c->member) || holds(&merged, merged.count, c->member)) continue;
-        merged.items[merged.count++] = c->member;
+        if (ff_change_find(key, c->member)->removed) continue;
+        if (ff_table_add(&seen, arena, ff_str_text(c->member))) {
+            merged.items[merged.count++] = c->member;
+        }
     }
     return merged;
 }
 
-size_t ff_set_size(ff_key *key) {
-    if (key->inert) return 0;
-    if (key->u.changes.first) return ff_set_members(key).count;
+static size_t server_size(ff_key *key) {
     if (!ff_key_readable(key)) return 0;
     ValkeyModuleCallReply *reply = ValkeyModule_Call(key->txn->ctx, "SCARD", "s", key->name);
     size_t size = reply ? (size_t)ValkeyModule_CallReplyInteger(reply) : 0;
@@ -92,10 +82,33 @@ size_t ff_set_size(ff_key *key) {
     return size;
 }
 
-void ff_set_apply(ff_key *key) {
+size_t ff_set_size(ff_key *key) {
+    if (key->inert) return 0;
+    size_t size = server_size(key);
     for (const ff_change *c = key->u.changes.first; c != NULL; c = c->next) {
-        ValkeyModuleCallReply *reply = ValkeyModule_Call(
-            key->txn->ctx, c->removed ? "SREM" : "SADD", "!ss", key->name, c->member);
-        if (reply) ValkeyModule_FreeCallReply(reply);
+        if (c != ff_change_find(key, c->member)) continue;
+        bool was = on_server(key, c->member);
+        if (c->removed && was) size--;
+        if (!c->removed && !was) size++;
     }
+    return size;
+}
+
+/* Sends a run of changes of the same kind as one command, and returns what comes after it. */
+static const ff_change *apply_run(ff_key *key, const ff_change *run, ff_str **members) {
+    size_t count = 0;
+    const ff_change *c = run;
+    for (; c != NULL && c->removed == run->removed; c = c->next) members[count++] = c->member;
+    ValkeyModuleCallReply *reply = ValkeyModule_Call(
+        key->txn->ctx, run->removed ? "SREM" : "SADD", "!sv", key->name, members, count);
+    if (reply) ValkeyModule_FreeCallReply(reply);
+    return c;
+}
+
+void ff_set_apply(ff_key *key) {
+    const ff_change *run = key->u.changes.first;
+    if (run == NULL) return;
+    ff_str **members =
+        ff_arena_array(&key->txn->arena, key->u.changes.count, sizeof(ff_str *));
+    while (run) run = apply_run(key, run, members);
 }

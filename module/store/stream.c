@@ -118,6 +118,7 @@ static void replicate_entry(ff_key *key, const ff_entry *entry) {
 
 static void trim(ff_key *key) {
     const ff_stream_writes *writes = &key->u.stream;
+    if ((int64_t)ValkeyModule_ValueLength(key->handle) <= writes->trim_maxlen) return;
     int flags = writes->trim_approximate ? VALKEYMODULE_STREAM_TRIM_APPROX : 0;
     if (ValkeyModule_StreamTrimByLength(key->handle, flags, writes->trim_maxlen) <= 0) return;
     long long length = (long long)ValkeyModule_ValueLength(key->handle);

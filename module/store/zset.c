@@ -1,43 +1,26 @@
+#include <math.h>
+
 #include "base/number.h"
 #include "store/key.h"
 
-static void stage(ff_key *key, ff_str *member, double score, bool removed) {
-    ff_changes *changes = &key->u.changes;
-    ff_change *change = ff_arena_alloc(&key->txn->arena, sizeof *change);
-    *change = (ff_change){.member = member, .score = score, .removed = removed};
-    if (changes->last) {
-        changes->last->next = change;
-    } else {
-        changes->first = change;
-    }
-    changes->last = change;
-}
-
 void ff_zset_add(ff_key *key, ff_str *member, double score) {
-    if (ff_key_touch(key)) stage(key, member, score, false);
+    if (ff_key_touch(key)) ff_change_stage(key, member, score, false);
 }
 
 void ff_zset_remove(ff_key *key, ff_str *member) {
     if (key->inert || key->txn->readonly || !ff_key_exists(key)) return;
-    stage(key, member, 0, true);
-}
-
-static const ff_change *last_change_of(const ff_key *key, const ff_str *member) {
-    const ff_change *found = NULL;
-    for (const ff_change *c = key->u.changes.first; c != NULL; c = c->next) {
-        if (ff_str_equal(c->member, member)) found = c;
-    }
-    return found;
+    ff_change_stage(key, member, 0, true);
 }
 
 bool ff_zset_score(ff_key *key, ff_str *member, double *score) {
-    const ff_change *change = key->inert ? NULL : last_change_of(key, member);
+    const ff_change *change = key->inert ? NULL : ff_change_find(key, member);
     if (change) {
         *score = change->score;
         return !change->removed;
     }
     if (!ff_key_readable(key)) return false;
-    return ValkeyModule_ZsetScore(key->handle, member, score) == VALKEYMODULE_OK;
+    if (ValkeyModule_ZsetScore(key->handle, member, score) != VALKEYMODULE_OK) return false;
+    return !key->u.changes.pruned || *score > key->u.changes.pruned_to;
 }
 
 size_t ff_zset_size(const ff_key *key) {
@@ -64,6 +47,49 @@ size_t ff_zset_range(ff_key *key, double min, bool exclusive_min, double max, si
     return count;
 }
 
+size_t ff_zset_prune(ff_key *key, double max) {
+    if (!ff_key_readable(key) || key->txn->readonly) return 0;
+    if (ValkeyModule_ZsetFirstInScoreRange(key->handle, -INFINITY, max, 0, 0) != VALKEYMODULE_OK)
+        return 0;
+    size_t count = 0;
+    for (; !ValkeyModule_ZsetRangeEndReached(key->handle); count++) {
+        ValkeyModule_ZsetRangeNext(key->handle);
+    }
+    ValkeyModule_ZsetRangeStop(key->handle);
+    if (count == 0) return 0;
+    key->u.changes.pruned = true;
+    key->u.changes.pruned_to = max;
+    return count;
+}
+
+/* The lowest member with a score up to max; NULL when there is none. A range must be over before the key is
+ * written, so each member is looked for anew. */
+static ff_str *lowest(ff_key *key, double max) {
+    double score;
+    if (ValkeyModule_ZsetFirstInScoreRange(key->handle, -INFINITY, max, 0, 0) != VALKEYMODULE_OK)
+        return NULL;
+    ff_str *member = NULL;
+    if (!ValkeyModule_ZsetRangeEndReached(key->handle)) {
+        member = ValkeyModule_ZsetRangeCurrentElement(key->handle, &score);
+    }
+    ValkeyModule_ZsetRangeStop(key->handle);
+    return member;
+}
+
+static void apply_prune(ff_key *key) {
+    double max = key->u.changes.pruned_to;
+    for (ff_str *member = lowest(key, max); member != NULL; member = lowest(key, max)) {
+        ValkeyModule_ZsetRem(key->handle, member, NULL);
+        ValkeyModule_FreeString(NULL, member);
+    }
+    char score[FF_NUMBER_MAX];
+    size_t length = ff_number_format_server(max, score);
+    ValkeyModule_Replicate(key->txn->ctx, "ZREMRANGEBYSCORE", "scb", key->name, "-inf", score,
+                           length);
+    ff_key_notify(key, VALKEYMODULE_NOTIFY_ZSET, "zremrangebyscore");
+    ff_key_notify_if_gone(key);
+}
+
 static void apply_add(ff_key *key, const ff_change *change) {
     int outcome = 0;
     ValkeyModule_ZsetAdd(key->handle, change->score, change->member, &outcome);
@@ -84,6 +110,7 @@ static void apply_removal(ff_key *key, const ff_change *change) {
 }
 
 void ff_zset_apply(ff_key *key) {
+    if (key->u.changes.pruned) apply_prune(key);
     for (const ff_change *c = key->u.changes.first; c != NULL; c = c->next) {
         if (c->removed) {
             apply_removal(key, c);

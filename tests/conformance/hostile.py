@@ -1,20 +1,19 @@
 #!/usr/bin/env python3
 """Call every function with hostile input, and see that nothing breaks.
 
-    hostile.py --module ff.so                  a sample of the cases, the same one every time
-    hostile.py --module ff.so --full           every case
-    hostile.py --module ff.so --only ff_renew  functions, recordings or cases whose name contains this
+    hostile.py --module ff.so               a sample of the cases, the same one every time
+    hostile.py --module ff.so --full        every case
+    hostile.py --module ff.so --only text   functions, recordings or cases with this in their name
 
 The recordings are the seeds: calls that succeed, in the state in which they were made. Each is made
 again with arguments and keys missing or too many; with each argument in turn replaced by hostile
-values; with each field of each hash, and each key, in turn missing or garbled; with each key in turn
-of another type. After every call the server must be up, and if the call was refused, by a reply
-[0, …] or an error, the keyspace and the channels must be as if it had never been made, unless the
-refusal is documented to have an effect (EFFECTS below). After every call that succeeded a replica
-without the module must hold the same data."""
+values; with each field of each hash, and each key, in turn missing or garbled; with each key in
+turn of another type. After every call the server must be up, and if the call was refused, by a
+reply [0, …] or an error, the keyspace and the channels must be as if it had never been made,
+unless the refusal is documented to have an effect (EFFECTS below). After every call that succeeded
+a replica without the module must hold the same data."""
 import argparse
 import collections
-import contextlib
 import fnmatch
 import os
 import random
@@ -23,8 +22,8 @@ import time
 
 sys.dont_write_bytecode = True  # the checkout stays as it is
 import recordings
-from plumbing import Clock, Server, ServerLost
-from run import Replayer, print_of, wait_for_replica
+from plumbing import Clock, Server, ServerLost, ending_with_a_count
+from run import Replayer, differing_keys, print_of, wait_for_replica
 
 MEGABYTE = 1 << 20
 VALUES = collections.OrderedDict([
@@ -32,17 +31,19 @@ VALUES = collections.OrderedDict([
     ("huge", "9" * 30), ("int64", "9223372036854775807"), ("past int64", "9223372036854775808"),
     ("past 2^53", "9007199254740993"), ("1e15", "1e15"), ("1e308", "1e308"), ("-1e308", "-1e308"),
     ("nan", "nan"), ("-nan", "-nan"), ("inf", "inf"), ("-inf", "-inf"), ("hex", "0x10"),
-    ("number and text", "5x"), ("blanks", " \t\n"), ("number in blanks", " 7 "), ("NUL first", b"\0"),
+    ("number and text", "5x"), ("blanks", " \t\n"), ("number in blanks", " 7 "),
+    ("NUL first", b"\0"),
     ("NUL inside", b"5\0x"), ("binary", bytes(range(256))), ("broken UTF-8", b"\xff\xfe\xc3("),
-    ("open object", "{"), ("open array", "["), ("object", '{"a":1}'), ("array", "[1]"), ("null", "null"),
-    ("json string", '"a"'), ("json infinity", '{"a":[Infinity]}'), ("lone surrogate", '{"a":"\\ud800"}'),
+    ("open object", "{"), ("open array", "["), ("object", '{"a":1}'), ("array", "[1]"),
+    ("null", "null"), ("json string", '"a"'), ("json infinity", '{"a":[Infinity]}'),
+    ("lone surrogate", '{"a":"\\ud800"}'),
     ("deep array", "[" * 2000 + "]" * 2000), ("deep open array", "[" * 100000),
     ("commas", ",,,"), ("bars", "a|b||c"), ("braces", "{}{}"), ("format", "%s%n%*d"),
     ("1 MB text", "x" * MEGABYTE), ("1 MB digits", "1" * MEGABYTE), ("1 MB commas", "," * MEGABYTE),
 ])
 STORED = collections.OrderedDict([(name, VALUES[name]) for name in (
-    "empty", "text", "negative", "fraction", "huge", "past int64", "1e308", "nan", "inf", "number and text",
-    "NUL inside", "binary", "open object", "1 MB digits")])
+    "empty", "text", "negative", "fraction", "huge", "past int64", "1e308", "nan", "inf",
+    "number and text", "NUL inside", "binary", "open object", "1 MB digits")])
 TYPES = {
     "string": lambda key: [("SET", key, "x")],
     "hash": lambda key: [("HSET", key, "f", "v")],
@@ -51,6 +52,7 @@ TYPES = {
     "zset": lambda key: [("ZADD", key, "1", "x")],
     "stream": lambda key: [("XADD", key, "1-1", "f", "v")],
 }
+CRASHES = 10  # after so many lost servers the rest is not run
 EXTRA_KEYS = ("ff:extra:{fp:7}:1", "ff:extra:{fp:7}:2")
 
 
@@ -69,23 +71,28 @@ TOKEN_STAMP = {"ff:exec:*:core": {"last_hmac_validation_failed_at"}}
 CAPABILITY_STAMP = {"ff:exec:*:core": {"last_capability_mismatch_at"}}
 ARCHIVED = {"ff:exec:*:suspension:current": None, "ff:exec:*:waitpoints": None}
 
-# (functions, the refusal's texts joined by blanks, {keys: the fields that may change, or None for anything})
+# (functions, patterns of the refusal's texts joined by blanks,
+#  {pattern of keys: the fields that may change, or None for anything})
 EFFECTS = [
     (("ff_renew_lease", "ff_complete_execution", "ff_fail_execution", "ff_delay_execution",
       "ff_move_to_waiting_children", "ff_suspend_execution"), ("lease_expired",), MARK_EXPIRED),
-    (("ff_issue_claim_grant", "ff_issue_reclaim_grant"), ("capability_mismatch *",), CAPABILITY_STAMP),
+    (("ff_issue_claim_grant", "ff_issue_reclaim_grant"), ("capability_mismatch *",),
+     CAPABILITY_STAMP),
     (("ff_deliver_signal", "ff_buffer_signal_for_pending_waitpoint"), TOKEN_CODES, TOKEN_STAMP),
     (("ff_claim_resumed_execution",), ("claim_grant_expired",), {"ff:exec:*:claim_grant": None}),
     (("ff_reclaim_execution",), ("max_retries_exhausted",), {"ff:*": None}),
-    (("ff_create_budget",), ("invalid_input dim_count must be a number*",), {"ff:idx:*:budget_policies": None}),
-    (("ff_add_execution_to_flow",), ("already_member_of_different_flow:*",), {"ff:idx:*:flow_index": None}),
-    (("ff_suspend_execution",), ("waitpoint_not_found", "waitpoint_not_pending", "invalid_waitpoint_for_execution",
-                                 "pending_waitpoint_expired", "waitpoint_not_token_bound",
-                                 "hmac_secret_not_initialized", "invalid_secret", "invalid_keys_missing_hmac"),
-     ARCHIVED),
+    (("ff_create_budget",), ("invalid_input dim_count must be a number*",),
+     {"ff:idx:*:budget_policies": None}),
+    (("ff_add_execution_to_flow",), ("already_member_of_different_flow:*",),
+     {"ff:idx:*:flow_index": None}),
+    (("ff_suspend_execution",),
+     ("waitpoint_not_found", "waitpoint_not_pending", "invalid_waitpoint_for_execution",
+      "pending_waitpoint_expired", "waitpoint_not_token_bound", "hmac_secret_not_initialized",
+      "invalid_secret", "invalid_keys_missing_hmac"), ARCHIVED),
     (("ff_suspend_execution",), ("use_pending_with_extras_unsupported",),
      dict(ARCHIVED, **{"ff:wp:*": None, "ff:idx:*:pending_waitpoint_expiry": None})),
-    (("ff_append_frame",), ("invalid_input *summary key", "invalid_input *patch*", "corruption *"), {"ff:stream:*:meta": None}),
+    (("ff_append_frame",), ("invalid_input *summary key", "invalid_input *patch*", "corruption *"),
+     {"ff:stream:*:meta": None}),
     (("ff_resolve_dependency",), ("invariant_violation *",),
      {"ff:exec:*:dep:*": {"state", "last_resolved_at"}, "ff:exec:*:deps:unresolved": None,
       "ff:flow:*:edgegroup:*": {"succeeded", "failed", "skipped"}}),
@@ -98,8 +105,9 @@ def documented(function, refusal, changes, stands_for):
     text = " ".join(map(str, refusal[1:]))
     for functions, texts, patterns in EFFECTS:
         if function in functions and any(fnmatch.fnmatchcase(text, pattern) for pattern in texts):
-            if all(key_allowed(name, change, patterns) or key_allowed(stands_for.get(name, ""), change, patterns)
-                   for name, change in changes.items()):
+            if all(key_allowed(key, change, patterns) or
+                   key_allowed(stands_for.get(key, ""), change, patterns)
+                   for key, change in changes.items()):
                 return True
     return False
 
@@ -134,13 +142,19 @@ class Seed:
     def shape(self):
         """Calls of the same shape take the same way through the function, more or less."""
         step = self.scenario["steps"][self.position]
-        changes = tuple(sorted((key.rsplit(":", 1)[-1] if change else "gone") for key, change in
-                               step.get("changes", {}).items()))
-        return (len(self.keys), len(self.args), step["reply"][1] if isinstance(step["reply"], list) else "", changes)
+        status = step["reply"][1] if isinstance(step["reply"], list) else ""
+        changes = tuple(sorted((key.rsplit(":", 1)[-1] if change else "gone")
+                               for key, change in step.get("changes", {}).items()))
+        return (len(self.keys), len(self.args), status, changes)
+
+    def effect_size(self):
+        return len(self.scenario["steps"][self.position].get("changes", {}))
 
     def command(self, keys=None, args=None, count=None):
-        keys, args = self.keys if keys is None else keys, self.args if args is None else args
-        return ["FF.CALL", self.function, str(len(keys) if count is None else count)] + list(keys) + list(args)
+        keys = self.keys if keys is None else keys
+        args = self.args if args is None else args
+        count = len(keys) if count is None else count
+        return ["FF.CALL", self.function, str(count)] + list(keys) + list(args)
 
     def cases(self, values):
         """Every case of this seed; `values` is the keyspace at the moment of the call."""
@@ -159,7 +173,8 @@ class Seed:
             yield Case("%d arguments" % count, [], self.command(args=self.args[:count]))
         for count in range(len(self.keys)):
             yield Case("%d keys" % count, [], self.command(keys=self.keys[:count]))
-            yield Case("%d keys, no argument" % count, [], self.command(keys=self.keys[:count], args=[]))
+            yield Case("%d keys, no argument" % count, [],
+                       self.command(keys=self.keys[:count], args=[]))
         yield Case("an extra argument", [], self.command(args=list(self.args) + ["extra"]))
         yield Case("100 extra arguments", [], self.command(args=list(self.args) + ["extra"] * 100))
         yield Case("extra keys", [], self.command(keys=list(self.keys) + list(EXTRA_KEYS)))
@@ -175,28 +190,31 @@ class Seed:
             for other in range(position + 1, len(self.args)):
                 args = list(self.args)
                 args[position], args[other] = args[other], args[position]
-                yield Case("arguments %d and %d swapped" % (position + 1, other + 1), [], self.command(args=args))
+                yield Case("arguments %d and %d swapped" % (position + 1, other + 1), [],
+                           self.command(args=args))
 
     def key_cases(self, values):
         for key in list(dict.fromkeys(list(self.keys) + list(values))):
             for kind, commands in TYPES.items():
                 if values.get(key, {}).get("type") != kind:
-                    yield Case("%s a %s" % (key, kind), [("DEL", key)] + commands(key), self.command())
+                    yield Case("%s a %s" % (key, kind), [("DEL", key)] + commands(key),
+                               self.command())
             yield Case("%s missing" % key, [("DEL", key)], self.command())
         for position in range(len(self.keys)):
-            for name, value in (("empty", ""), ("binary", b"\0\xff{"), ("long", "k" * MEGABYTE), ("no tag", "plain"),
-                                ("the first key", self.keys[0]), ("the last key", self.keys[-1])):
+            for name, value in (("empty", ""), ("binary", "\0\udcff{"), ("long", "k" * MEGABYTE),
+                                ("no tag", "plain"), ("the first key", self.keys[0]),
+                                ("the last key", self.keys[-1])):
                 keys = list(self.keys)
                 keys[position] = value
-                text = value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else value
                 yield Case("key %d %s" % (position + 1, name), [], self.command(keys=keys),
-                           {text: self.keys[position]})
+                           {value: self.keys[position]})
 
     def field_cases(self, key, fields):
         for field in fields:
             yield Case("%s without %s" % (key, field), [("HDEL", key, field)], self.command())
             for name, value in STORED.items():
-                yield Case("%s %s %s" % (key, field, name), [("HSET", key, field, value)], self.command())
+                yield Case("%s %s %s" % (key, field, name), [("HSET", key, field, value)],
+                           self.command())
 
     def garbled_cases(self, key, entry):
         if entry["type"] == "string":
@@ -206,20 +224,23 @@ class Seed:
             for member in list(entry["value"])[:3]:
                 yield Case("%s without %s" % (key, member), [("ZREM", key, member)], self.command())
                 for score in ("inf", "-inf", "0.5", "-1"):
-                    yield Case("%s %s at %s" % (key, member, score), [("ZADD", key, score, member)], self.command())
+                    yield Case("%s %s at %s" % (key, member, score),
+                               [("ZADD", key, score, member)], self.command())
         elif entry["type"] == "set":
             for member in entry["value"][:3]:
                 yield Case("%s without %s" % (key, member), [("SREM", key, member)], self.command())
-            yield Case("%s with more" % key, [("SADD", key, "", b"\0\xff", "text", "x" * MEGABYTE)], self.command())
+            yield Case("%s with more" % key,
+                       [("SADD", key, "", b"\0\xff", "text", "x" * MEGABYTE)], self.command())
         elif entry["type"] == "stream":
-            yield Case("%s with an odd entry" % key, [("XADD", key, "*", "", b"\0\xff")], self.command())
+            yield Case("%s with an odd entry" % key, [("XADD", key, "*", "", b"\0\xff")],
+                       self.command())
             last = "18446744073709551615-18446744073709551615"
             yield Case("%s at its last id" % key, [("XADD", key, last, "f", "v")], self.command())
             yield Case("%s emptied" % key, [("XTRIM", key, "MAXLEN", 0)], self.command())
 
 
 def seeds_of(scenarios, known, per_function):
-    """{function: [seed]}: calls that succeeded, of as many different shapes as there is room for."""
+    """{function: [seed]}: calls that succeeded, of as many different shapes as asked for."""
     found = collections.defaultdict(dict)
     for scenario in scenarios:
         for position, step in enumerate(scenario["steps"]):
@@ -230,8 +251,7 @@ def seeds_of(scenarios, known, per_function):
                 found[name].setdefault(seed.shape(), seed)
     chosen = {}
     for name in sorted(found):
-        shapes = sorted(found[name].values(), key=lambda seed: -len(seed.scenario["steps"][seed.position]
-                                                                   .get("changes", {})))
+        shapes = sorted(found[name].values(), key=lambda seed: -seed.effect_size())
         chosen[name] = shapes[:per_function] if per_function else shapes
     return chosen
 
@@ -254,13 +274,17 @@ class Stage:
         """Replays what came before the call, and keeps the state it led to."""
         self.replayer.reset()
         for step in seed.scenario["steps"][:seed.position]:
-            missing = recordings.function(step) and recordings.function(step) not in self.options.known
-            lines = self.replayer.seed(step) if missing else self.replayer.step(seed.scenario, step)
+            name = recordings.function(step)
+            if name and name not in self.options.known:
+                lines = self.replayer.seed(step)
+            else:
+                lines = self.replayer.step(seed.scenario, step)
             if lines:
                 return lines
         keyspace = self.replayer.keyspace
         self.values = dict(keyspace.values)
-        self.restores = [("RESTORE", key, max(expiry, 0), data, *(("ABSTTL",) if expiry >= 0 else ()))
+        self.restores = [("RESTORE", key, expiry, data, "ABSTTL") if expiry >= 0 else
+                         ("RESTORE", key, 0, data)
                          for key, (data, expiry) in keyspace.seen.items()]
         return []
 
@@ -284,11 +308,8 @@ class Stage:
 
     def compare_replica(self):
         wait_for_replica(self.server.client, self.replica)
-        ours, theirs = print_of(self.server.client), print_of(self.replica.client)
-        if ours == theirs:
-            return []
-        keys = [key for key in sorted(set(ours) | set(theirs)) if ours.get(key) != theirs.get(key)]
-        return ["the replica differs in %.600r" % keys]
+        keys = differing_keys(print_of(self.server.client), print_of(self.replica.client))
+        return ["the replica differs in %.600r" % keys] if keys else []
 
     def close(self):
         self.replica.close()
@@ -320,40 +341,44 @@ class Campaign:
     def run_function(self, seeds):
         share = max(1, self.options.sample // len(seeds))
         for seed in seeds:
-            with self.recovering(seed):
-                if not self.stage:
-                    self.stage = Stage(self.options, self.clock)
-                lines = self.stage.set_up(seed)
-                if lines:
-                    self.fail(seed, "set-up", lines)
-                    continue
-                for case in self.chosen_cases(seed, share):
-                    self.current = case.name
+            if not self.prepared(seed):
+                continue
+            for case in self.chosen_cases(seed, share):
+                if self.deadline and time.monotonic() > self.deadline:
+                    self.left_out += 1
+                elif self.stage or self.prepared(seed):
                     self.run_case(seed, case)
 
+    def prepared(self, seed):
+        """True when there is a stage in the state of the seed."""
+        try:
+            if not self.stage:
+                self.stage = Stage(self.options, self.clock)
+            lines = self.stage.set_up(seed)
+        except ServerLost as error:
+            lines = self.lost(error)
+        if lines:
+            self.fail(seed, "set-up", lines)
+        return not lines
+
     def run_case(self, seed, case):
-        if self.deadline and time.monotonic() > self.deadline:
-            self.left_out += 1
-            return
-        complaints = self.stage.run(seed, case)
+        try:
+            complaints = self.stage.run(seed, case)
+        except ServerLost as error:
+            complaints = self.lost(error)
         if complaints:
             self.fail(seed, case.name, complaints)
         else:
             self.passed += 1
 
-    @contextlib.contextmanager
-    def recovering(self, seed):
-        """A lost server is a failure of the case at hand; the next seed gets a new one."""
-        self.current = "set-up"
-        try:
-            yield
-        except ServerLost as error:
-            self.crashes += 1
-            text = self.stage.server.log_tail() if self.stage else ""
-            self.fail(seed, self.current, ["SERVER LOST: %s" % error] + text.split("\n"))
-            self.close_stage()
-            if self.crashes >= 10:
-                raise SystemExit("too many lost servers")
+    def lost(self, error):
+        """A lost server is a failure of the case at hand; the next case gets a new one."""
+        self.crashes += 1
+        log = self.stage.server.log_tail() if self.stage else ""
+        self.close_stage()
+        if self.crashes >= CRASHES:
+            self.deadline = time.monotonic()  # enough to look at; the rest is reported as left out
+        return ["SERVER LOST: %s" % error] + log.split("\n")
 
     def close_stage(self):
         if self.stage:
@@ -382,9 +407,11 @@ def parsed_options():
     parser.add_argument("--module", default=os.environ.get("FF_MODULE"))
     parser.add_argument("--set", nargs=2, action="append", default=[], metavar=("NAME", "VALUE"))
     parser.add_argument("--full", action="store_true", help="every case of every seed")
-    parser.add_argument("--seeds", type=int, default=4, help="recorded calls per function, 0 for all shapes")
+    parser.add_argument("--seeds", type=int, default=4,
+                        help="recorded calls per function, 0 for all shapes")
     parser.add_argument("--sample", type=int, default=300, help="cases per function")
-    parser.add_argument("--seconds", type=float, default=0, help="stop after so long, and say what was left out")
+    parser.add_argument("--seconds", type=float, default=0,
+                        help="stop after so long, and say how much was left out")
     parser.add_argument("--only", default="")
     parser.add_argument("-v", "--verbose", action="store_true", help="show every failure in full")
     options = parser.parse_args()
@@ -398,8 +425,9 @@ def main():
     scenarios = [scenario for family in recordings.load().values() for scenario in family]
     names = {name for scenario in scenarios for name in recordings.functions(scenario)}
     options.known = known_functions(options, names)
-    if names - options.known:
-        print("hostile input: NOT YET IMPLEMENTED: %d of %d functions" % (len(names - options.known), len(names)))
+    missing = len(names - options.known)
+    if missing:
+        print("hostile input: %d of %d functions NOT YET IMPLEMENTED" % (missing, len(names)))
     campaign = Campaign(options)
     began = time.monotonic()
     try:
@@ -408,15 +436,16 @@ def main():
             campaign.run_function(seeds)
             cases, failed = campaign.passed - before, len(campaign.failures) - failed
             if cases or failed:
-                print("  %-42s %2d seeds %6d passed %4d failed" % (function, len(seeds), cases, failed))
+                print("  %-42s %2d seeds %6d passed %4d failed"
+                      % (function, len(seeds), cases, failed))
     finally:
         campaign.close()
     if campaign.left_out:
-        print("hostile input: OUT OF TIME, %d chosen cases were not run" % campaign.left_out)
+        print("hostile input: STOPPED EARLY, %d chosen cases were not run" % campaign.left_out)
     print("  %.1f s" % (time.monotonic() - began))
     print("%d passed, %d failed" % (campaign.passed, len(campaign.failures)))
     sys.exit(1 if campaign.failures or not campaign.passed else 0)
 
 
 if __name__ == "__main__":
-    main()
+    ending_with_a_count(main)

@@ -135,7 +135,8 @@ def value_difference(kind, old, new):
     change = {}
     if kind in ("hash", "zset"):
         old = old or {}
-        change["set"] = {name: value for name, value in sorted(new.items()) if name not in old or old[name] != value}
+        change["set"] = {name: value for name, value in sorted(new.items())
+                         if name not in old or old[name] != value}
         gone = sorted(set(old) - set(new))
         if gone:
             change["del"] = gone
@@ -154,6 +155,10 @@ def value_difference(kind, old, new):
     else:
         change["value"] = new
     return change
+
+
+def flattened(table):
+    return [part for pair in table.items() for part in pair]
 
 
 def score(value):
@@ -180,11 +185,12 @@ def value_commands(key, change):
     if kind == "string" and "value" in change:
         commands.append(("SET", key, change["value"], "KEEPTTL"))
     elif kind == "hash":
-        fields = [part for pair in change.get("set", {}).items() for part in pair]
+        fields = flattened(change.get("set", {}))
         commands += [("HSET", key, *fields)] if fields else []
         commands += [("HDEL", key, *change["del"])] if change.get("del") else []
     elif kind == "zset":
-        members = [part for member, value in change.get("set", {}).items() for part in (score(value), member)]
+        scores = change.get("set", {}).items()
+        members = [part for member, value in scores for part in (score(value), member)]
         commands += [("ZADD", key, *members)] if members else []
         commands += [("ZREM", key, *change["del"])] if change.get("del") else []
     elif kind == "set":
@@ -194,6 +200,6 @@ def value_commands(key, change):
         if change.get("created") and not change.get("add"):
             commands.append(("XADD", key, "MAXLEN", 0, "*", "gone", "at once"))  # empty, yet there
         for entry, fields in change.get("add", []):
-            commands.append(("XADD", key, entry, *[part for pair in fields.items() for part in pair]))
+            commands.append(("XADD", key, entry, *flattened(fields)))
         commands += [("XDEL", key, *change["del"])] if change.get("del") else []
     return commands

@@ -11,6 +11,7 @@ import signal
 import socket
 import struct
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -106,7 +107,8 @@ def clock_library():
     folder = tempfile.mkdtemp(prefix="ff-clock-")
     atexit.register(shutil.rmtree, folder, True)
     path = os.path.join(folder, "clock.so")
-    subprocess.check_call(["cc", "-shared", "-fPIC", "-O2", "-o", path, os.path.join(HERE, "clock.c"), "-ldl"])
+    source = os.path.join(HERE, "clock.c")
+    subprocess.check_call(["cc", "-shared", "-fPIC", "-O2", "-o", path, source, "-ldl"])
     os.environ["FF_CLOCK"] = path
     return path
 
@@ -119,6 +121,17 @@ def free_port():
 
 def die_with_parent():
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def ending_with_a_count(main):
+    """Run a tool. SIGTERM ends it as an exception does, so that its servers are cleaned up. Losing
+    a server where no test can be blamed is a failure of its own."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    try:
+        main()
+    except ServerLost as error:
+        print("%s\n0 passed, 1 failed" % error)
+        sys.exit(1)
 
 
 class Clock:
@@ -156,19 +169,26 @@ class Server:
             preload.insert(0, os.environ["FF_SERVER_PRELOAD"])
         self.environment = dict(os.environ, LD_PRELOAD=":".join(preload), FF_CLOCK_FILE=clock.path)
         self.module, self.settings = module, list(settings)
+        self.client = self.subscriber = None
+        try:
+            self.start_somewhere()
+        except BaseException:
+            self.close()
+            raise
+
+    def start_somewhere(self):
         for _ in range(5):  # another process may take the port between our look and the bind
             self.start(free_port())
             if self.wait_until_up():
-                break
-        else:
-            raise ServerLost("no server came up:\n" + self.log_tail())
-        self.subscriber = None
+                return
+        raise ServerLost("no server came up:\n" + self.log_tail())
 
     def start(self, port):
         self.port = port
-        command = [os.environ.get("FF_SERVER", "valkey-server"), "--port", str(port), "--bind", "127.0.0.1",
-                   "--save", "", "--dir", self.folder, "--logfile", self.log,
-                   "--enable-debug-command", "local", "--repl-diskless-sync-delay", "0"]
+        command = [os.environ.get("FF_SERVER", "valkey-server"), "--port", str(port),
+                   "--bind", "127.0.0.1", "--save", "", "--dir", self.folder, "--logfile", self.log,
+                   "--enable-debug-command", "local", "--repl-diskless-sync-delay", "0",
+                   "--crash-memcheck-enabled", "no"]
         if self.module:
             command += ["--loadmodule"] + self.module.split()
         for name, value in self.settings:
@@ -185,10 +205,11 @@ class Server:
                     return False
                 raise ServerLost("the server did not start:\n" + self.log_tail())
             try:
-                self.client = Client(self.port)
-                if self.client("PING") == {"status": "PONG"}:
+                client = Client(self.port)
+                if client("PING") == {"status": "PONG"}:
+                    self.client = client
                     return True
-                self.client.close()
+                client.close()
             except (OSError, ServerLost):
                 pass
             time.sleep(0.02)
@@ -214,7 +235,7 @@ class Server:
         self.client.queue("PUBLISH", SYNC_CHANNEL, str(self.marks))
 
     def published(self):
-        """What was published since the last call and before the queued mark, as [channel, payload]."""
+        """What was published since the last call, up to the mark, as [channel, payload]."""
         messages = []
         while True:
             message = self.subscriber.read()

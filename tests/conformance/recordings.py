@@ -54,17 +54,19 @@ def implemented(client, names):
     known = set()
     for name in sorted(names):
         reply = client("FF.CALL", name, 0)
-        unknown = isinstance(reply, dict) and reply.get("error", "").lower().startswith(
-            ("err unknown function", "err unknown command"))
-        if not unknown:
+        if not (is_error(reply) and reply["error"].startswith("ERR unknown function")):
             known.add(name)
     return known
 
 
 def crash_recorded(scenario, step):
     """True where the reference died: the module must refuse, and change nothing."""
-    return scenario["name"].endswith("__lua_crash") and isinstance(step["reply"], dict) and "error" in step["reply"]
+    return scenario["name"].endswith("__lua_crash") and is_error(step["reply"])
+
+
+def is_error(reply):
+    return isinstance(reply, dict) and "error" in reply
 
 
 def refused(reply):
-    return isinstance(reply, dict) and "error" in reply or isinstance(reply, list) and reply[:1] == [0]
+    return is_error(reply) or isinstance(reply, list) and reply[:1] == [0]

@@ -16,12 +16,11 @@ Test(create, succeeds_with_every_key) {
         bytes words[] = {text("EXISTS"), call.keys[i]};
         redisReply *exists = server_send(server, 2, words);
         cr_assert_eq(exists->integer, 1, "key %zu was not written", i + 1);
-        freeReplyObject(exists);
     }
-    cr_assert_eq(server_integer(server, "HLEN", EXEC_KEY("core"), NULL), 50);
-    cr_assert_str_eq(server_text(server, "HGET", EXEC_KEY("core"), "required_capabilities", NULL),
+    cr_assert_eq(server_integer(server, "HLEN", EXEC_KEY("core")), 50);
+    cr_assert_str_eq(server_text(server, "HGET", EXEC_KEY("core"), "required_capabilities"),
                      "arm,gpu");
-    cr_assert_eq(server_integer(server, "PEXPIRETIME", "ff:idem:" TAG ":ns:once", NULL),
+    cr_assert_eq(server_integer(server, "PEXPIRETIME", "ff:idem:" TAG ":ns:once"),
                  FROZEN_START_MS + 60000);
     const char *after = server_digest(server);
     wire_expect(server, &call, "DUPLICATE");
@@ -60,7 +59,7 @@ Test(create, surplus_is_ignored) {
     call.keys[call.key_count++] = text("ff:surplus:" TAG);
     call.arguments[call.argument_count++] = text("surplus");
     wire_expect(server, &call, "OK");
-    cr_assert_eq(server_integer(server, "EXISTS", "ff:surplus:" TAG, NULL), 0);
+    cr_assert_eq(server_integer(server, "EXISTS", "ff:surplus:" TAG), 0);
 }
 
 /* Each argument in turn; what is refused must leave nothing, what is not must leave a record. */
@@ -71,9 +70,9 @@ Test(create, hostile_arguments) {
             wire_call call = wire_create();
             call.arguments[i] = value->value;
             bool refused = wire_refused_cleanly(server, &call);
-            int64_t exists = server_integer(server, "EXISTS", EXEC_KEY("core"), NULL);
+            int64_t exists = server_integer(server, "EXISTS", EXEC_KEY("core"));
             cr_assert_eq(exists, !refused, "argument %zu %s", i + 1, value->name);
-            server_do(server, "FLUSHALL", NULL);
+            server_do(server, "FLUSHALL");
         }
     }
 }
@@ -152,7 +151,7 @@ Test(create, keys_of_another_type) {
             } else {
                 wire_expect_error(server, &call, "WRONGTYPE");
             }
-            server_do(server, "FLUSHALL", NULL);
+            server_do(server, "FLUSHALL");
         }
     }
 }
@@ -175,9 +174,8 @@ Test(create, hostile_key_names) {
             wire_call call = wire_create();
             call.keys[i] = value->value;
             wire_refused_cleanly(server, &call);
-            cr_assert_str_eq(server_text(server, "PING", NULL), "PONG", "key %zu %s", i + 1,
-                             value->name);
-            server_do(server, "FLUSHALL", NULL);
+            cr_assert_str_eq(server_text(server, "PING"), "PONG", "key %zu %s", i + 1, value->name);
+            server_do(server, "FLUSHALL");
         }
     }
 }
@@ -190,7 +188,7 @@ Test(create, one_key_in_two_roles) {
             wire_call call = wire_create();
             call.keys[i] = call.keys[j];
             wire_refused_cleanly(server, &call);
-            server_do(server, "FLUSHALL", NULL);
+            server_do(server, "FLUSHALL");
         }
     }
 }
@@ -201,21 +199,20 @@ Test(create, binary_payload_is_kept) {
     wire_call call = wire_create();
     call.arguments[CREATE_PAYLOAD] = (bytes){payload, sizeof payload - 1};
     wire_expect(server, &call, "OK");
-    redisReply *stored = server_call(server, "GET", EXEC_KEY("payload"), NULL);
+    redisReply *stored = server_call(server, "GET", EXEC_KEY("payload"));
     cr_assert_eq(stored->len, sizeof payload - 1);
     cr_assert_arr_eq(stored->str, payload, sizeof payload - 1);
-    freeReplyObject(stored);
 }
 
 /* What other writers left in the sets that creation adds to does not matter. */
 Test(create, garbled_indexes_do_no_harm) {
     test_server *server = start();
-    server_do(server, "ZADD", INDEX_KEY("lane:default:eligible"), "inf", EID, NULL);
-    server_do(server, "ZADD", INDEX_KEY("execution_deadline"), "-inf", EID, NULL);
-    server_do(server, "HSET", EXEC_KEY("tags"), "", "garbled", NULL);
+    server_do(server, "ZADD", INDEX_KEY("lane:default:eligible"), "inf", EID);
+    server_do(server, "ZADD", INDEX_KEY("execution_deadline"), "-inf", EID);
+    server_do(server, "HSET", EXEC_KEY("tags"), "", "garbled");
     wire_call call = wire_create();
     wire_expect(server, &call, "OK");
-    cr_assert_str_eq(server_text(server, "ZSCORE", INDEX_KEY("execution_deadline"), EID, NULL),
+    cr_assert_str_eq(server_text(server, "ZSCORE", INDEX_KEY("execution_deadline"), EID),
                      "1767225700000");
-    cr_assert_str_eq(server_text(server, "HGET", EXEC_KEY("tags"), "", NULL), "garbled");
+    cr_assert_str_eq(server_text(server, "HGET", EXEC_KEY("tags"), ""), "garbled");
 }

@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +18,7 @@
 #include <unistd.h>
 
 #define MAX_WORDS 96
+#define MAX_SERVERS 32
 #define START_SECONDS 60
 #define LOG_SHOWN 8000
 #define CLUSTER_BUS_OFFSET 10000
@@ -36,7 +36,24 @@ struct test_server {
 
 /* Everything of this test process lives below one directory, so that one removal is enough. */
 static char base_directory[200];
-static int started_servers;
+static int directories_made;
+static test_server *servers[MAX_SERVERS];
+static size_t server_count;
+
+/* What is handed to tests stays reachable, so that a leak detector sees only real leaks. */
+typedef struct kept {
+    struct kept *next;
+    void *pointer;
+} kept;
+
+static kept *everything_kept;
+
+void *server_keep(void *pointer) {
+    kept *entry = malloc(sizeof *entry);
+    *entry = (kept){everything_kept, pointer};
+    everything_kept = entry;
+    return pointer;
+}
 
 static void sleep_ms(long ms) {
     nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL);
@@ -71,11 +88,24 @@ static void start_janitor(void) {
     dup2(ends[0], 3);
     close_range(4, ~0U, 0);
     char byte;
-    while (read(3, &byte, 1) > 0 || errno == EINTR) continue;
+    ssize_t got;
+    do {
+        got = read(3, &byte, 1);
+    } while (got > 0 || (got < 0 && errno == EINTR));
     nftw(base_directory, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
     sleep_ms(500);
     nftw(base_directory, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
     _exit(0);
+}
+
+/* A test that ends in order stops its servers in order, so that each can look for its own leaks. */
+static void stop_servers(void) {
+    for (size_t i = 0; i < server_count; i++) {
+        if (servers[i]->pid > 0) kill(servers[i]->pid, SIGTERM);
+    }
+    for (size_t i = 0; i < server_count; i++) {
+        if (servers[i]->pid > 0) waitpid(servers[i]->pid, NULL, 0);
+    }
 }
 
 static void make_base_directory(void) {
@@ -84,6 +114,7 @@ static void make_base_directory(void) {
     snprintf(base_directory, sizeof base_directory, "%s/ff-test-XXXXXX", parent ? parent : "/tmp");
     cr_assert(mkdtemp(base_directory) != NULL, "no temporary directory: %s", strerror(errno));
     start_janitor();
+    atexit(stop_servers);
 }
 
 static bool port_is_free(int port) {
@@ -145,7 +176,7 @@ static void write_config(const test_server *server) {
     fprintf(file,
             "port %d\nbind 127.0.0.1\ndir %s\nsave \"\"\nappendonly %s\nappendfsync no\n"
             "enable-debug-command local\nenable-module-command local\n"
-            "repl-diskless-sync-delay 0\nshutdown-on-sigterm nosave\n",
+            "repl-diskless-sync-delay 0\ncrash-memcheck-enabled no\nshutdown-on-sigterm nosave\n",
             server->port, server->directory, options->append_only ? "yes" : "no");
     if (options->cluster) fputs("cluster-enabled yes\ncluster-node-timeout 5000\n", file);
     if (options->replica_of) fprintf(file, "replicaof 127.0.0.1 %d\n", options->replica_of->port);
@@ -253,10 +284,11 @@ static bool wait_until_up(test_server *server) {
 
 static test_server *prepare(const server_options *options) {
     make_base_directory();
-    test_server *server = calloc(1, sizeof *server);
+    cr_assert(server_count < MAX_SERVERS);
+    test_server *server = servers[server_count++] = calloc(1, sizeof *server);
     if (options) server->options = *options;
     snprintf(server->directory, sizeof server->directory, "%s/%d", base_directory,
-             ++started_servers);
+             ++directories_made);
     cr_assert(mkdir(server->directory, 0700) == 0);
     const test_server *primary = server->options.replica_of;
     if (server->options.frozen_clock || (primary && primary->clock_us)) make_clock(server);
@@ -289,7 +321,7 @@ test_server *server_start(const server_options *options) {
 const char *server_start_refused(const server_options *options) {
     test_server *server = prepare(options);
     cr_assert_not(start_on_free_port(server), "the server was not supposed to start");
-    return log_tail(server);
+    return server_keep(log_tail(server));
 }
 
 void server_stop(test_server *server) {
@@ -307,7 +339,7 @@ void server_stop(test_server *server) {
 }
 
 void server_restart(test_server *server, bool save) {
-    if (save) server_do(server, "SAVE", NULL);
+    if (save) server_do(server, "SAVE");
     server_stop(server);
     spawn(server);
     if (!wait_until_up(server)) {
@@ -328,7 +360,7 @@ void server_set_time(test_server *server, int64_t now_ms) {
 bytes text(const char *words) { return (bytes){words, strlen(words)}; }
 
 static redisReply *checked(test_server *server, redisReply *reply) {
-    if (reply) return reply;
+    if (reply) return server_keep(reply);
     sleep_ms(200); /* a dying server is still writing its log */
     server_print_log(server);
     cr_assert_fail("the server was lost: %s", server->connection->errstr);
@@ -346,91 +378,67 @@ redisReply *server_send(test_server *server, size_t count, const bytes *words) {
     return checked(server, redisCommandArgv(server->connection, (int)count, data, sizes));
 }
 
-static size_t collect(va_list arguments, bytes *words) {
+static size_t count_words(command_words words) {
     size_t count = 0;
-    for (const char *word; (word = va_arg(arguments, const char *)) != NULL;) {
-        cr_assert(count < MAX_WORDS);
-        words[count++] = text(word);
-    }
+    while (words[count]) count++;
     return count;
 }
 
-static redisReply *call_with(test_server *server, va_list arguments) {
-    bytes words[MAX_WORDS];
-    size_t count = collect(arguments, words);
-    return server_send(server, count, words);
+redisReply *server_call_words(test_server *server, command_words words) {
+    bytes sized[MAX_WORDS];
+    size_t count = count_words(words);
+    cr_assert(count <= MAX_WORDS);
+    for (size_t i = 0; i < count; i++) sized[i] = text(words[i]);
+    return server_send(server, count, sized);
 }
 
-/* Collects the variadic words of the enclosing function and calls the server with them. */
-#define CALL_WITH_REST(reply, server, last) \
-    va_list rest; \
-    va_start(rest, last); \
-    redisReply *reply = call_with(server, rest); \
-    va_end(rest)
-
-redisReply *server_call(test_server *server, ...) {
-    CALL_WITH_REST(reply, server, server);
-    return reply;
-}
-
-void server_do(test_server *server, ...) {
-    CALL_WITH_REST(reply, server, server);
+void server_do_words(test_server *server, command_words words) {
+    redisReply *reply = server_call_words(server, words);
     cr_assert(reply->type != REDIS_REPLY_ERROR, "%s", reply->str);
-    freeReplyObject(reply);
 }
 
-void server_expect_error(test_server *server, const char *prefix, ...) {
-    CALL_WITH_REST(reply, server, prefix);
+void server_expect_error_words(test_server *server, const char *prefix, command_words words) {
+    redisReply *reply = server_call_words(server, words);
     cr_assert(reply->type == REDIS_REPLY_ERROR, "an error was expected, not type %d", reply->type);
     cr_assert(strncmp(reply->str, prefix, strlen(prefix)) == 0, "'%s' was expected, not '%s'",
               prefix, reply->str);
-    freeReplyObject(reply);
 }
 
-int64_t server_integer(test_server *server, ...) {
-    CALL_WITH_REST(reply, server, server);
+int64_t server_integer_words(test_server *server, command_words words) {
+    redisReply *reply = server_call_words(server, words);
     cr_assert(reply->type == REDIS_REPLY_INTEGER, "an integer was expected, not %s",
               reply->str ? reply->str : "this");
-    int64_t value = reply->integer;
-    freeReplyObject(reply);
-    return value;
+    return reply->integer;
 }
 
-const char *server_text(test_server *server, ...) {
-    CALL_WITH_REST(reply, server, server);
+const char *server_text_words(test_server *server, command_words words) {
+    redisReply *reply = server_call_words(server, words);
     cr_assert(reply->type == REDIS_REPLY_STRING || reply->type == REDIS_REPLY_STATUS,
               "text was expected, not %s", reply->str ? reply->str : "this");
-    return reply->str; /* never freed: the test process is short */
+    return reply->str;
 }
 
 redisContext *server_connect(const test_server *server) {
     redisContext *connection = try_to_connect(server);
     cr_assert(connection != NULL);
-    return connection;
+    return server_keep(connection);
 }
 
-redisReply *connection_call(redisContext *connection, ...) {
-    bytes words[MAX_WORDS];
-    const char *data[MAX_WORDS];
-    size_t sizes[MAX_WORDS];
-    va_list arguments;
-    va_start(arguments, connection);
-    size_t count = collect(arguments, words);
-    va_end(arguments);
-    for (size_t i = 0; i < count; i++) data[i] = words[i].data, sizes[i] = words[i].size;
-    redisReply *reply = redisCommandArgv(connection, (int)count, data, sizes);
+redisReply *connection_call_words(redisContext *connection, command_words words) {
+    redisReply *reply =
+        redisCommandArgv(connection, (int)count_words(words), (const char **)words, NULL);
     cr_assert(reply != NULL, "connection lost: %s", connection->errstr);
-    return reply;
+    return server_keep(reply);
 }
 
 const char *server_info(test_server *server, const char *section, const char *field) {
-    const char *info = server_text(server, "INFO", section, NULL);
+    const char *info = server_text(server, "INFO", section);
     char start[200];
     snprintf(start, sizeof start, "\n%s:", field);
     const char *line = strstr(info, start);
     if (!line) return NULL;
     line += strlen(start);
-    return strndup(line, strcspn(line, "\r\n"));
+    return server_keep(strndup(line, strcspn(line, "\r\n")));
 }
 
 static int by_name(const void *a, const void *b) {
@@ -442,9 +450,9 @@ const char *server_digest(test_server *server) {
     char *all = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&all, &size);
-    fputs(server_text(server, "DEBUG", "DIGEST", NULL), out);
-    redisReply *keys = server_call(server, "KEYS", "*", NULL);
-    qsort(keys->element, keys->elements, sizeof *keys->element, by_name);
+    fputs(server_text(server, "DEBUG", "DIGEST"), out);
+    redisReply *keys = server_call(server, "KEYS", "*");
+    if (keys->elements) qsort(keys->element, keys->elements, sizeof *keys->element, by_name);
     for (size_t i = 0; i < keys->elements; i++) {
         bytes words[] = {text("PEXPIRETIME"), {keys->element[i]->str, keys->element[i]->len}};
         redisReply *expiry = server_send(server, 2, words);
@@ -453,7 +461,7 @@ const char *server_digest(test_server *server) {
     }
     freeReplyObject(keys);
     fclose(out);
-    return all;
+    return server_keep(all);
 }
 
 test_server *server_start_replica(test_server *primary, const server_options *options) {
@@ -474,7 +482,7 @@ test_server *server_start_replica(test_server *primary, const server_options *op
 
 void server_expect_same_data(test_server *primary, test_server *replica) {
     int64_t deadline = monotonic_ms() + START_SECONDS * 1000;
-    while (server_integer(primary, "WAIT", "1", "1000", NULL) < 1) {
+    while (server_integer(primary, "WAIT", "1", "1000") < 1) {
         cr_assert(monotonic_ms() < deadline, "the replica does not follow");
     }
     cr_assert_str_eq(server_digest(primary), server_digest(replica));
@@ -485,7 +493,7 @@ static void wait_for_cluster(test_server **nodes, size_t count) {
     char known[64];
     snprintf(known, sizeof known, "cluster_known_nodes:%zu\r", count);
     for (size_t i = 0; i < count;) {
-        const char *info = server_text(nodes[i], "CLUSTER", "INFO", NULL);
+        const char *info = server_text(nodes[i], "CLUSTER", "INFO");
         if (strstr(info, "cluster_state:ok") && strstr(info, known)) {
             i++;
             continue;
@@ -504,16 +512,16 @@ void server_start_cluster(test_server **nodes, size_t count, const server_option
         snprintf(first, sizeof first, "%zu", i * CLUSTER_SLOTS / count);
         snprintf(last, sizeof last, "%zu", (i + 1) * CLUSTER_SLOTS / count - 1);
         snprintf(epoch, sizeof epoch, "%zu", i + 1);
-        server_do(nodes[i], "CLUSTER", "SET-CONFIG-EPOCH", epoch, NULL);
-        server_do(nodes[i], "CLUSTER", "ADDSLOTSRANGE", first, last, NULL);
+        server_do(nodes[i], "CLUSTER", "SET-CONFIG-EPOCH", epoch);
+        server_do(nodes[i], "CLUSTER", "ADDSLOTSRANGE", first, last);
         snprintf(port, sizeof port, "%d", nodes[i]->port);
-        if (i > 0) server_do(nodes[0], "CLUSTER", "MEET", "127.0.0.1", port, NULL);
+        if (i > 0) server_do(nodes[0], "CLUSTER", "MEET", "127.0.0.1", port);
     }
     wait_for_cluster(nodes, count);
 }
 
 test_server *server_of_key(test_server **nodes, size_t count, const char *key) {
-    size_t slot = (size_t)server_integer(nodes[0], "CLUSTER", "KEYSLOT", key, NULL);
+    size_t slot = (size_t)server_integer(nodes[0], "CLUSTER", "KEYSLOT", key);
     for (size_t i = 0; i < count; i++) {
         if (slot < (i + 1) * CLUSTER_SLOTS / count) return nodes[i];
     }

@@ -30,11 +30,15 @@ typedef struct server_options {
     const test_server *replica_of; /* shares the frozen clock of its primary, if that has one */
 } server_options;
 
+/* What the functions below return, replies and text included, stays valid until the process ends or
+ * the caller frees it; tests need not free anything. server_keep does the same for other memory. */
+void *server_keep(void *pointer);
+
 /* Starts a server and waits until it answers. Never returns NULL: failing to start fails the test. */
 test_server *server_start(const server_options *options);
 
-/* Starts a server that is expected to refuse to start, and returns the end of its log, which stays
- * valid until the process ends. Fails the test when the server comes up. */
+/* Starts a server that is expected to refuse to start. Returns the end of its log.
+ * Fails the test when the server comes up. */
 const char *server_start_refused(const server_options *options);
 
 /* Stops a server cleanly (as SIGTERM does) without removing its data. */
@@ -61,24 +65,37 @@ typedef struct bytes {
 
 bytes text(const char *words);
 
-/* Sends one command and returns its reply, which the caller frees with freeReplyObject. A lost
- * connection fails the test. `server_call` takes C strings up to a NULL. */
+/* Sends one command and returns its reply. A lost connection fails the test. */
 redisReply *server_send(test_server *server, size_t count, const bytes *words);
-redisReply *server_call(test_server *server, ...) __attribute__((sentinel));
+
+/* The following take the words of a command as C strings, and are called through the macros below:
+ * server_call(server, "GET", "key"). */
+typedef const char *const *command_words; /* up to a NULL */
+
+redisReply *server_call_words(test_server *server, command_words words);
 
 /* The same over a connection of the caller's. */
 redisContext *server_connect(const test_server *server);
-redisReply *connection_call(redisContext *connection, ...) __attribute__((sentinel));
+redisReply *connection_call_words(redisContext *connection, command_words words);
 
-/* As server_call; fails the test when the reply is an error; frees the reply. */
-void server_do(test_server *server, ...) __attribute__((sentinel));
+/* Fails the test when the reply is an error. */
+void server_do_words(test_server *server, command_words words);
 
-/* As server_call, and fails the test unless the reply is an error that begins with `prefix`. */
-void server_expect_error(test_server *server, const char *prefix, ...) __attribute__((sentinel));
+/* Fails the test unless the reply is an error that begins with `prefix`. */
+void server_expect_error_words(test_server *server, const char *prefix, command_words words);
 
-/* Values of single replies; the text stays valid until the process ends. */
-int64_t server_integer(test_server *server, ...) __attribute__((sentinel));
-const char *server_text(test_server *server, ...) __attribute__((sentinel));
+/* Fail the test unless the reply is an integer, or text. */
+int64_t server_integer_words(test_server *server, command_words words);
+const char *server_text_words(test_server *server, command_words words);
+
+#define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
+#define server_call(server, ...) server_call_words(server, WORDS(__VA_ARGS__))
+#define connection_call(connection, ...) connection_call_words(connection, WORDS(__VA_ARGS__))
+#define server_do(server, ...) server_do_words(server, WORDS(__VA_ARGS__))
+#define server_expect_error(server, prefix, ...) \
+    server_expect_error_words(server, prefix, WORDS(__VA_ARGS__))
+#define server_integer(server, ...) server_integer_words(server, WORDS(__VA_ARGS__))
+#define server_text(server, ...) server_text_words(server, WORDS(__VA_ARGS__))
 
 /* The value of one line of INFO <section>, or NULL. */
 const char *server_info(test_server *server, const char *section, const char *field);

@@ -9,17 +9,16 @@
 
 Test(loading, answers_version) {
     test_server *server = server_start(NULL);
-    cr_assert_str_eq(server_text(server, "FF.CALL", "ff_version", "0", NULL), "34");
-    cr_assert_str_eq(server_text(server, "FF.CALL_RO", "ff_version", "0", NULL), "34");
+    cr_assert_str_eq(server_text(server, "FF.CALL", "ff_version", "0"), "34");
+    cr_assert_str_eq(server_text(server, "FF.CALL_RO", "ff_version", "0"), "34");
     server_stop(server);
 }
 
 Test(loading, module_list_names_it) {
     test_server *server = server_start(NULL);
-    redisReply *modules = server_call(server, "MODULE", "LIST", NULL);
+    redisReply *modules = server_call(server, "MODULE", "LIST");
     cr_assert_eq(modules->elements, 1);
     cr_assert_str_eq(modules->element[0]->element[1]->str, "ff");
-    freeReplyObject(modules);
 }
 
 Test(loading, unloads_and_loads_again) {
@@ -27,9 +26,9 @@ Test(loading, unloads_and_loads_again) {
     wire_call create = wire_create();
     wire_expect(server, &create, "OK");
     const char *before = server_digest(server);
-    server_do(server, "MODULE", "UNLOAD", "ff", NULL);
-    server_expect_error(server, "ERR unknown command", "FF.CALL", "ff_version", "0", NULL);
-    server_do(server, "MODULE", "LOAD", getenv("FF_MODULE"), NULL);
+    server_do(server, "MODULE", "UNLOAD", "ff");
+    server_expect_error(server, "ERR unknown command", "FF.CALL", "ff_version", "0");
+    server_do(server, "MODULE", "LOAD", getenv("FF_MODULE"));
     cr_assert_str_eq(server_digest(server), before);
     wire_expect(server, &create, "DUPLICATE");
     server_stop(server);
@@ -52,11 +51,10 @@ Test(loading, bad_arguments_stop_the_start) {
 
 Test(loading, bad_arguments_to_module_load_leave_the_server_up) {
     test_server *server = server_start(&(server_options){.without_module = true});
-    server_expect_error(server, "ERR", "MODULE", "LOAD", getenv("FF_MODULE"), "nonsense", "yes",
-                        NULL);
-    server_expect_error(server, "ERR unknown command", "FF.CALL", "ff_version", "0", NULL);
-    server_do(server, "MODULE", "LOAD", getenv("FF_MODULE"), NULL);
-    cr_assert_str_eq(server_text(server, "FF.CALL", "ff_version", "0", NULL), "34");
+    server_expect_error(server, "ERR", "MODULE", "LOAD", getenv("FF_MODULE"), "nonsense", "yes");
+    server_expect_error(server, "ERR unknown command", "FF.CALL", "ff_version", "0");
+    server_do(server, "MODULE", "LOAD", getenv("FF_MODULE"));
+    cr_assert_str_eq(server_text(server, "FF.CALL", "ff_version", "0"), "34");
 }
 
 Test(loading, unknown_configuration_stops_the_start) {
@@ -66,20 +64,20 @@ Test(loading, unknown_configuration_stops_the_start) {
 
 Test(info, section_has_fields) {
     test_server *server = server_start(NULL);
-    const char *info = server_text(server, "INFO", "ff", NULL);
+    const char *info = server_text(server, "INFO", "ff");
     cr_assert(strstr(info, "# ff_"), "%s", info);
     cr_assert(strstr(info, "\nff_"), "%s", info);
-    cr_assert(strstr(server_text(server, "INFO", "everything", NULL), "\nff_"));
+    cr_assert(strstr(server_text(server, "INFO", "everything"), "\nff_"));
 }
 
 /* FF.INFO tells what INFO ff prints, field by field. */
 Test(info, map_and_section_agree) {
     test_server *server = server_start(NULL);
     resp3_connection *connection = resp3_connect(server);
-    const resp3_value *map = resp3_call(connection, "FF.INFO", NULL);
+    const resp3_value *map = resp3_call(connection, "FF.INFO");
     cr_assert_eq(map->kind, '%', "%c %s", map->kind, map->text ? map->text : "");
     cr_assert_gt(map->count, 0);
-    const char *info = server_text(server, "INFO", "ff", NULL);
+    const char *info = server_text(server, "INFO", "ff");
     for (size_t i = 0; i < map->count; i += 2) {
         const char *name = map->items[i].text;
         cr_assert(name && strstr(info, name), "INFO ff has no %s", name ? name : "name");
@@ -89,11 +87,10 @@ Test(info, map_and_section_agree) {
 
 Test(info, map_is_a_flat_array_on_resp2) {
     test_server *server = server_start(NULL);
-    redisReply *flat = server_call(server, "FF.INFO", NULL);
+    redisReply *flat = server_call(server, "FF.INFO");
     cr_assert_eq(flat->type, REDIS_REPLY_ARRAY);
     cr_assert(flat->elements > 0 && flat->elements % 2 == 0);
-    freeReplyObject(flat);
-    server_expect_error(server, "ERR wrong number of arguments", "FF.INFO", "extra", NULL);
+    server_expect_error(server, "ERR wrong number of arguments", "FF.INFO", "extra");
 }
 
 static bool has_flag(const redisReply *flags, const char *name) {
@@ -105,8 +102,7 @@ static bool has_flag(const redisReply *flags, const char *name) {
 
 Test(introspection, command_info) {
     test_server *server = server_start(NULL);
-    redisReply *reply =
-        server_call(server, "COMMAND", "INFO", "FF.CALL", "FF.CALL_RO", "FF.INFO", NULL);
+    redisReply *reply = server_call(server, "COMMAND", "INFO", "FF.CALL", "FF.CALL_RO", "FF.INFO");
     const redisReply *call = reply->element[0], *read = reply->element[1],
                      *info = reply->element[2];
     cr_assert_eq(call->element[1]->integer, -3);
@@ -119,7 +115,6 @@ Test(introspection, command_info) {
         cr_assert(has_flag(reply->element[i]->element[6], "@flowfabric"), "command %zu", i);
     }
     cr_assert(has_flag(call->element[6], "@write") && has_flag(read->element[6], "@read"));
-    freeReplyObject(reply);
 }
 
 Test(introspection, command_docs) {
@@ -127,7 +122,7 @@ Test(introspection, command_docs) {
     test_server *server = server_start(NULL);
     resp3_connection *connection = resp3_connect(server);
     for (size_t i = 0; i < 3; i++) {
-        const resp3_value *reply = resp3_call(connection, "COMMAND", "DOCS", names[i], NULL);
+        const resp3_value *reply = resp3_call(connection, "COMMAND", "DOCS", names[i]);
         cr_assert_eq(reply->count, 2, "no documentation of %s", names[i]);
         const resp3_value *docs = &reply->items[1];
         cr_assert_not_null(resp3_member(docs, "summary"), "%s has no summary", names[i]);
@@ -141,24 +136,21 @@ Test(introspection, command_docs) {
 
 static void expect_keys(test_server *server, const char *command) {
     redisReply *keys = server_call(server, "COMMAND", "GETKEYS", command, "ff_renew_lease", "2",
-                                   "k1", "k2", "argument", NULL);
+                                   "k1", "k2", "argument");
     cr_assert_eq(keys->type, REDIS_REPLY_ARRAY);
     cr_assert_eq(keys->elements, 2);
     cr_assert_str_eq(keys->element[0]->str, "k1");
     cr_assert_str_eq(keys->element[1]->str, "k2");
-    freeReplyObject(keys);
 }
 
 Test(introspection, getkeys) {
     test_server *server = server_start(NULL);
     expect_keys(server, "FF.CALL");
     expect_keys(server, "FF.CALL_RO");
-    redisReply *none =
-        server_call(server, "COMMAND", "GETKEYS", "FF.CALL", "ff_version", "0", NULL);
+    redisReply *none = server_call(server, "COMMAND", "GETKEYS", "FF.CALL", "ff_version", "0");
     cr_assert(none->type == REDIS_REPLY_ERROR || none->elements == 0);
-    freeReplyObject(none);
-    server_expect_error(server, "ERR", "COMMAND", "GETKEYS", "FF.CALL", "f", "3", "k1", NULL);
-    server_expect_error(server, "ERR", "COMMAND", "GETKEYS", "FF.CALL", "f", "-1", "k1", NULL);
-    server_expect_error(server, "ERR", "COMMAND", "GETKEYS", "FF.CALL", "f", "x", "k1", NULL);
-    cr_assert_str_eq(server_text(server, "PING", NULL), "PONG");
+    server_expect_error(server, "ERR", "COMMAND", "GETKEYS", "FF.CALL", "f", "3", "k1");
+    server_expect_error(server, "ERR", "COMMAND", "GETKEYS", "FF.CALL", "f", "-1", "k1");
+    server_expect_error(server, "ERR", "COMMAND", "GETKEYS", "FF.CALL", "f", "x", "k1");
+    cr_assert_str_eq(server_text(server, "PING"), "PONG");
 }

@@ -1,13 +1,10 @@
 #include "resp3.h"
 
 #include <criterion/criterion.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#define MAX_WORDS 96
 
 struct resp3_connection {
     redisContext *context; /* for the socket only */
@@ -22,7 +19,7 @@ static char *read_line(FILE *input) {
     ssize_t size = getline(&line, &room, input);
     cr_assert(size >= 3, "connection lost");
     line[size - 2] = '\0';
-    return line;
+    return server_keep(line);
 }
 
 static void read_bulk(FILE *input, resp3_value *value, const char *size) {
@@ -64,26 +61,22 @@ static void read_value(FILE *input, resp3_value *value) {
 }
 
 resp3_connection *resp3_connect(const test_server *server) {
-    resp3_connection *connection = calloc(1, sizeof *connection);
+    resp3_connection *connection = server_keep(calloc(1, sizeof *connection));
     connection->context = server_connect(server);
     connection->input = fdopen(dup(connection->context->fd), "r");
-    resp3_value *hello = resp3_call(connection, "HELLO", "3", NULL);
+    resp3_value *hello = resp3_call(connection, "HELLO", "3");
     cr_assert_eq(hello->kind, '%');
     return connection;
 }
 
-resp3_value *resp3_call(resp3_connection *connection, ...) {
-    const char *words[MAX_WORDS];
+resp3_value *resp3_call_words(resp3_connection *connection, command_words words) {
     int count = 0;
-    va_list arguments;
-    va_start(arguments, connection);
-    for (const char *word; (word = va_arg(arguments, const char *)) != NULL;) words[count++] = word;
-    va_end(arguments);
+    while (words[count]) count++;
     char *command = NULL;
-    long long size = redisFormatCommandArgv(&command, count, words, NULL);
+    long long size = redisFormatCommandArgv(&command, count, (const char **)words, NULL);
     cr_assert(size > 0 && write(connection->context->fd, command, (size_t)size) == size);
     redisFreeCommand(command);
-    resp3_value *value = calloc(1, sizeof *value);
+    resp3_value *value = server_keep(calloc(1, sizeof *value));
     read_value(connection->input, value);
     return value;
 }

@@ -21,9 +21,9 @@ typedef struct resp3_value {
 /* Connects and switches to RESP3. */
 resp3_connection *resp3_connect(const test_server *server);
 
-/* Sends a command, C strings up to a NULL, and reads its reply; nothing needs to be freed, the test
- * process is short. */
-resp3_value *resp3_call(resp3_connection *connection, ...) __attribute__((sentinel));
+/* Sends a command and reads its reply: resp3_call(connection, "FF.INFO"). */
+resp3_value *resp3_call_words(resp3_connection *connection, command_words words);
+#define resp3_call(connection, ...) resp3_call_words(connection, WORDS(__VA_ARGS__))
 
 /* The value of a map's text key, or NULL. */
 const resp3_value *resp3_member(const resp3_value *map, const char *name);

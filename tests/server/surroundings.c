@@ -14,14 +14,13 @@ Test(transactions, calls_in_multi) {
     test_server *server = start();
     test_server *replica = server_start_replica(server, &(server_options){.without_module = true});
     wire_call create = wire_create();
-    server_do(server, "MULTI", NULL);
-    freeReplyObject(wire_send(server, &create));
-    freeReplyObject(wire_send(server, &create));
-    redisReply *replies = server_call(server, "EXEC", NULL);
+    server_do(server, "MULTI");
+    wire_send(server, &create);
+    wire_send(server, &create);
+    redisReply *replies = server_call(server, "EXEC");
     cr_assert_eq(replies->elements, 2);
     cr_assert_str_eq(replies->element[0]->element[1]->str, "OK");
     cr_assert_str_eq(replies->element[1]->element[1]->str, "DUPLICATE");
-    freeReplyObject(replies);
     server_expect_same_data(server, replica);
 }
 
@@ -29,13 +28,12 @@ Test(transactions, a_refusal_in_multi_does_not_stop_the_rest) {
     test_server *server = start();
     wire_call create = wire_create(), bad = wire_create();
     bad.arguments[CREATE_PRIORITY] = text("high");
-    server_do(server, "MULTI", NULL);
-    freeReplyObject(wire_send(server, &bad));
-    freeReplyObject(wire_send(server, &create));
-    redisReply *replies = server_call(server, "EXEC", NULL);
+    server_do(server, "MULTI");
+    wire_send(server, &bad);
+    wire_send(server, &create);
+    redisReply *replies = server_call(server, "EXEC");
     cr_assert_eq(replies->element[0]->element[0]->integer, 0);
     cr_assert_eq(replies->element[1]->element[0]->integer, 1);
-    freeReplyObject(replies);
 }
 
 /* Sends the call from a Lua script with the words of the call as KEYS and ARGV. */
@@ -66,7 +64,6 @@ Test(scripts, calls_from_lua) {
     cr_assert_eq(reply->type, REDIS_REPLY_ARRAY, "%s", reply->str ? reply->str : "");
     cr_assert_eq(reply->element[0]->integer, 1);
     cr_assert_str_eq(reply->element[1]->str, "OK");
-    freeReplyObject(reply);
     server_expect_same_data(server, replica);
 }
 
@@ -78,49 +75,45 @@ Test(scripts, errors_reach_lua) {
     redisReply *reply = send_from_script(server, "pcall", &create);
     cr_assert_eq(reply->type, REDIS_REPLY_ERROR);
     cr_assert_eq(strncmp(reply->str, "WRONGTYPE", 9), 0, "%s", reply->str);
-    freeReplyObject(reply);
     cr_assert_str_eq(server_digest(server), before);
 }
 
 Test(acl, user_without_the_command) {
     test_server *server = start();
-    server_do(server, "ACL", "SETUSER", "limited", "on", "nopass", "~*", "+@all", "-ff.call", NULL);
-    server_do(server, "AUTH", "limited", "x", NULL);
+    server_do(server, "ACL", "SETUSER", "limited", "on", "nopass", "~*", "+@all", "-ff.call");
+    server_do(server, "AUTH", "limited", "x");
     wire_call create = wire_create();
     redisReply *reply = wire_send(server, &create);
     cr_assert_eq(reply->type, REDIS_REPLY_ERROR);
     cr_assert_eq(strncmp(reply->str, "NOPERM", 6), 0, "%s", reply->str);
-    freeReplyObject(reply);
-    cr_assert_eq(server_integer(server, "DBSIZE", NULL), 0);
+    cr_assert_eq(server_integer(server, "DBSIZE"), 0);
 }
 
 Test(acl, category_grants_the_commands) {
     test_server *server = start();
-    server_do(server, "ACL", "SETUSER", "worker", "on", "nopass", "~ff:*", "-@all", "+@flowfabric",
-              NULL);
+    server_do(server, "ACL", "SETUSER", "worker", "on", "nopass", "~ff:*", "-@all", "+@flowfabric");
     redisContext *worker = server_connect(server);
-    freeReplyObject(connection_call(worker, "AUTH", "worker", "x", NULL));
-    redisReply *version = connection_call(worker, "FF.CALL", "ff_version", "0", NULL);
+    connection_call(worker, "AUTH", "worker", "x");
+    redisReply *version = connection_call(worker, "FF.CALL", "ff_version", "0");
     cr_assert_str_eq(version->str, "34");
-    redisReply *foreign =
-        connection_call(worker, "FF.CALL", "ff_renew_lease", "1", "other:key", NULL);
+    redisReply *foreign = connection_call(worker, "FF.CALL", "ff_renew_lease", "1", "other:key");
     cr_assert_eq(foreign->type, REDIS_REPLY_ERROR);
     cr_assert_eq(strncmp(foreign->str, "NOPERM", 6), 0, "%s", foreign->str);
-    redisReply *plain = connection_call(worker, "GET", "ff:x", NULL);
+    redisReply *plain = connection_call(worker, "GET", "ff:x");
     cr_assert_eq(strncmp(plain->str, "NOPERM", 6), 0, "%s", plain->str);
-    redisReply *info = connection_call(worker, "FF.INFO", NULL);
+    redisReply *info = connection_call(worker, "FF.INFO");
     cr_assert_eq(info->type, REDIS_REPLY_ARRAY);
     redisFree(worker);
 }
 
 Test(acl, readers_may_read) {
     test_server *server = start();
-    server_do(server, "ACL", "SETUSER", "reader", "on", "nopass", "~*", "-@all", "+@read", NULL);
+    server_do(server, "ACL", "SETUSER", "reader", "on", "nopass", "~*", "-@all", "+@read");
     redisContext *reader = server_connect(server);
-    freeReplyObject(connection_call(reader, "AUTH", "reader", "x", NULL));
-    redisReply *read = connection_call(reader, "FF.CALL_RO", "ff_version", "0", NULL);
+    connection_call(reader, "AUTH", "reader", "x");
+    redisReply *read = connection_call(reader, "FF.CALL_RO", "ff_version", "0");
     cr_assert_str_eq(read->str, "34");
-    redisReply *write = connection_call(reader, "FF.CALL", "ff_version", "0", NULL);
+    redisReply *write = connection_call(reader, "FF.CALL", "ff_version", "0");
     cr_assert_eq(strncmp(write->str, "NOPERM", 6), 0, "%s", write->str);
     redisFree(reader);
 }
@@ -128,30 +121,29 @@ Test(acl, readers_may_read) {
 Test(memory, full_memory_refuses_and_writes_nothing) {
     test_server *server = start();
     wire_write_lease(server);
-    server_do(server, "CONFIG", "SET", "maxmemory", "1", NULL);
+    server_do(server, "CONFIG", "SET", "maxmemory", "1");
     wire_call create = wire_create(), renew = wire_renew();
     create.keys[CREATE_CORE_KEY] = text(EXEC_KEY("other"));
     wire_expect_error(server, &create, "OOM");
     wire_expect_error(server, &renew, "OOM");
-    cr_assert_str_eq(server_text(server, "FF.CALL_RO", "ff_version", "0", NULL), "34");
+    cr_assert_str_eq(server_text(server, "FF.CALL_RO", "ff_version", "0"), "34");
     redisReply *reply = send_from_script(server, "pcall", &create);
     cr_assert_eq(reply->type, REDIS_REPLY_ERROR, "a script must not get around the limit");
-    freeReplyObject(reply);
-    server_do(server, "CONFIG", "SET", "maxmemory", "0", NULL);
-    cr_assert_eq(server_integer(server, "EXISTS", EXEC_KEY("other"), NULL), 0);
+    server_do(server, "CONFIG", "SET", "maxmemory", "0");
+    cr_assert_eq(server_integer(server, "EXISTS", EXEC_KEY("other")), 0);
     wire_expect(server, &renew, "OK");
 }
 
 Test(replicas_required, too_few_replicas_refuse_writes) {
     test_server *server = start();
-    server_do(server, "CONFIG", "SET", "min-replicas-to-write", "1", NULL);
+    server_do(server, "CONFIG", "SET", "min-replicas-to-write", "1");
     wire_call create = wire_create();
     wire_expect_error(server, &create, "NOREPLICAS");
 }
 
 /* Reads keyspace events until the given command has been announced; returns all of them, one
  * "event key" to a line. */
-static char *events_until(redisContext *subscriber, const char *last) {
+static const char *events_until(redisContext *subscriber, const char *last) {
     char *all = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&all, &size);
@@ -165,7 +157,7 @@ static char *events_until(redisContext *subscriber, const char *last) {
         if (done) break;
     }
     fclose(out);
-    return all;
+    return server_keep(all);
 }
 
 static void expect_events(const char *seen, const char *const *expected, size_t count) {
@@ -202,26 +194,26 @@ Test(notifications, writes_are_announced) {
         "hset ff:stream:" TAG ":" EID ":0:meta",
     };
     test_server *server = start();
-    server_do(server, "CONFIG", "SET", "notify-keyspace-events", "EA", NULL);
+    server_do(server, "CONFIG", "SET", "notify-keyspace-events", "EA");
     redisContext *subscriber = server_connect(server);
     wire_call create = wire_create(), renew = wire_renew();
 
-    freeReplyObject(connection_call(subscriber, "PSUBSCRIBE", "__keyevent@0__:*", NULL));
+    connection_call(subscriber, "PSUBSCRIBE", "__keyevent@0__:*");
     wire_expect(server, &create, "OK");
-    server_do(server, "INCR", "end", NULL);
+    server_do(server, "INCR", "end");
     expect_events(events_until(subscriber, "incrby"), created, COUNT(created));
 
     wire_write_lease(server);
     server_set_time(server, FROZEN_START_MS + 1000);
-    server_do(server, "INCR", "end", NULL);
-    free(events_until(subscriber, "incrby"));
+    server_do(server, "INCR", "end");
+    events_until(subscriber, "incrby");
     wire_expect(server, &renew, "OK");
-    server_do(server, "INCR", "end", NULL);
+    server_do(server, "INCR", "end");
     expect_events(events_until(subscriber, "incrby"), renewed, COUNT(renewed));
 
     server_set_time(server, FROZEN_START_MS + 31000);
-    freeReplyObject(wire_send(server, &renew));
-    server_do(server, "INCR", "end", NULL);
+    wire_send(server, &renew);
+    server_do(server, "INCR", "end");
     expect_events(events_until(subscriber, "incrby"), lapsed, COUNT(lapsed));
     redisFree(subscriber);
 }
@@ -231,15 +223,14 @@ Test(notifications, watched_keys_are_touched) {
     test_server *server = start();
     wire_write_lease(server);
     redisContext *other = server_connect(server);
-    freeReplyObject(connection_call(other, "WATCH", EXEC_KEY("core"), NULL));
-    freeReplyObject(connection_call(other, "MULTI", NULL));
-    freeReplyObject(connection_call(other, "PING", NULL));
+    connection_call(other, "WATCH", EXEC_KEY("core"));
+    connection_call(other, "MULTI");
+    connection_call(other, "PING");
     server_set_time(server, FROZEN_START_MS + 1000);
     wire_call renew = wire_renew();
     wire_expect(server, &renew, "OK");
-    redisReply *result = connection_call(other, "EXEC", NULL);
+    redisReply *result = connection_call(other, "EXEC");
     cr_assert_eq(result->type, REDIS_REPLY_NIL, "the transaction was not aborted");
-    freeReplyObject(result);
     redisFree(other);
 }
 
@@ -255,8 +246,8 @@ Test(cluster, calls_are_routed_by_their_keys) {
     split.keys[CREATE_ALL_KEY] = text("ff:idx:{fp:8}:all_executions");
     wire_expect_error(owner, &split, "CROSSSLOT");
     wire_expect(owner, &create, "OK");
-    cr_assert_eq(server_integer(owner, "HLEN", EXEC_KEY("core"), NULL), 50);
+    cr_assert_eq(server_integer(owner, "HLEN", EXEC_KEY("core")), 50);
     for (size_t i = 0; i < 3; i++) {
-        cr_assert_str_eq(server_text(nodes[i], "FF.CALL", "ff_version", "0", NULL), "34");
+        cr_assert_str_eq(server_text(nodes[i], "FF.CALL", "ff_version", "0"), "34");
     }
 }

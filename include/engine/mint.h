@@ -1,0 +1,12 @@
+/* New ids. */
+#ifndef FF_ENGINE_MINT_H
+#define FF_ENGINE_MINT_H
+
+#include "base/uuid.h"
+#include "store/txn.h"
+
+/* A random UUID (version 4), and the same as text. */
+ff_uuid ff_mint_uuid(void);
+ff_str *ff_mint_id(ff_txn *t);
+
+#endif

@@ -1,0 +1,151 @@
+#include "commands/request.h"
+
+#include "counters.h"
+#include "presence.h"
+
+int ff_request_report_key(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc, int names,
+                          int flags) {
+    if (argc > names) {
+        ff_text first = ff_str_text(argv[names]);
+        if (first.len && first.ptr[0] == '{') {
+            ValkeyModule_KeyAtPosWithFlags(ctx, names, flags);
+        }
+    }
+    return VALKEYMODULE_OK;
+}
+
+static void begin(ff_request *r, ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc,
+                  int names, bool readonly) {
+    *r = (ff_request){.ctx = ctx};
+    ff_txn_begin(&r->txn, ctx, readonly);
+    r->txn.strict = true;
+    r->result.txn = &r->txn;
+    r->answer.txn = &r->txn;
+    r->argv = argv + names;
+    r->argc = (size_t)(argc - names);
+    r->args = ff_arena_array(&r->txn.arena, r->argc, sizeof *r->args);
+    for (size_t i = 0; i < r->argc; i++) r->args[i] = ff_str_text(r->argv[i]);
+}
+
+static void reply_error(ff_request *r, ff_text line) {
+    ff_text text = ff_arena_dup(&r->txn.arena, line);
+    ff_count(FF_COUNT_NATIVE_ERRORS);
+    ValkeyModule_ReplyWithError(r->ctx, text.ptr);
+}
+
+static void reply(ff_request *r) {
+    const char *failure = ff_txn_error(&r->txn);
+    if (failure) {
+        reply_error(r, ff_text_of(failure));
+    } else if (!ff_text_is_absent(r->error)) {
+        reply_error(r, r->error);
+    } else if (r->result.code >= FF_FIRST_REFUSAL) {
+        reply_error(r, ff_refusal_text(&r->txn, &r->result));
+    } else {
+        ff_count(FF_COUNT_NATIVE_SUCCESSES);
+        ff_answer_send(r->ctx, &r->answer);
+    }
+}
+
+int ff_request_serve(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc, int names,
+                     ff_handler *handler, bool readonly) {
+    ff_request r;
+    begin(&r, ctx, argv, argc, names, readonly);
+    if (handler(&r) == FF_COMMIT) {
+        ff_txn_commit(&r.txn);
+    } else {
+        ff_txn_discard(&r.txn);
+    }
+    reply(&r);
+    ff_txn_end(&r.txn);
+    return VALKEYMODULE_OK;
+}
+
+ff_verdict ff_request_refuse_with(ff_request *r, const char *word, ff_text sentence) {
+    r->error = ff_arena_concat(&r->txn.arena, ff_text_of(word), FF_TEXT(" "), sentence);
+    return FF_DISCARD;
+}
+
+ff_verdict ff_request_refuse(ff_request *r, ff_text sentence) {
+    return ff_request_refuse_with(r, "ERR", sentence);
+}
+
+ff_verdict ff_request_wrong_arity(ff_request *r) {
+    return ff_request_refuse(r, FF_TEXT("wrong number of arguments"));
+}
+
+bool ff_request_options(ff_request *r, size_t from, ff_option_table table, void *destination,
+                        uint64_t *given) {
+    ff_text error;
+    size_t start = from < r->argc ? from : r->argc;
+    if (ff_options_parse(table, r->args + start, r->argc - start, destination, given,
+                         &r->txn.arena, &error)) {
+        return true;
+    }
+    ff_request_refuse(r, error);
+    return false;
+}
+
+static bool refuse_id(ff_request *r, ff_text text, const char *expected) {
+    ff_request_refuse(r, ff_arena_concat(&r->txn.arena, FF_TEXT("'"),
+                                         ff_arena_printable(&r->txn.arena, text),
+                                         FF_TEXT("' is not "), ff_text_of(expected)));
+    return false;
+}
+
+bool ff_request_execution_id(ff_request *r, ff_text text, ff_reference *id) {
+    if (!ff_execution_id_parse(text, id) || !id->shortest) {
+        return refuse_id(r, text, "an execution id: expected {fp:N}:<uuid>");
+    }
+    if (id->partition.number >= ff_partition_count(FF_FAMILY_FLOW)) {
+        return refuse_id(r, text, "of a partition below ff.flow-partitions");
+    }
+    return true;
+}
+
+static const char *const expected_reference[FF_FAMILIES] = {
+    [FF_FAMILY_FLOW] = "a flow: expected {fp:N}:<uuid>",
+    [FF_FAMILY_BUDGET] = "a budget: expected {b:M}:<uuid>",
+    [FF_FAMILY_QUOTA] = "a quota policy: expected {q:K}:<uuid>",
+};
+
+static bool is_cluster(ff_request *r) {
+    return ValkeyModule_GetContextFlags(r->ctx) & VALKEYMODULE_CTX_FLAGS_CLUSTER;
+}
+
+/* The reference of an id that came without its tag. */
+static bool complete_reference(ff_request *r, ff_text text, ff_family family,
+                               ff_reference *reference) {
+    ff_uuid uuid;
+    if (!ff_uuid_parse(text, &uuid)) return refuse_id(r, text, expected_reference[family]);
+    ff_partition partition = {family, ff_partition_of_uuid(&uuid, ff_partition_count(family))};
+    ff_text whole = ff_reference_text(&r->txn.arena, partition, &uuid);
+    if (is_cluster(r)) {
+        ff_request_refuse(r, ff_arena_concat(&r->txn.arena,
+                                             FF_TEXT("in a cluster an id needs its tag: use "),
+                                             whole));
+        return false;
+    }
+    return ff_reference_parse(whole, family, reference);
+}
+
+bool ff_request_reference(ff_request *r, ff_text text, ff_family family, ff_reference *reference) {
+    if (text.len == 0 || text.ptr[0] != '{') return complete_reference(r, text, family, reference);
+    if (!ff_reference_parse(text, family, reference)) {
+        return refuse_id(r, text, expected_reference[family]);
+    }
+    uint16_t own = ff_partition_of_uuid(&reference->uuid, ff_partition_count(family));
+    if (!reference->shortest || reference->partition.number != own) {
+        ff_text right =
+            ff_reference_text(&r->txn.arena, (ff_partition){family, own}, &reference->uuid);
+        ff_request_refuse(r, ff_arena_concat(&r->txn.arena,
+                                             FF_TEXT("the tag is not that of the id: use "),
+                                             right));
+        return false;
+    }
+    return true;
+}
+
+ff_str *ff_request_str(ff_request *r, ff_text text) {
+    return ff_text_is_absent(text) ? NULL : ff_str_make(&r->txn, text);
+}
