@@ -32,12 +32,15 @@ MODULE_SOURCES := $(sort $(shell find module -name '*.c' 2>/dev/null))
 BASE_SOURCES := $(filter module/base/%,$(MODULE_SOURCES))
 UNIT_SOURCES := $(sort $(shell find tests/unit -name '*.c' 2>/dev/null))
 SERVER_SOURCES := $(sort $(shell find tests/server -name '*.c' 2>/dev/null))
-ALL_SOURCES := $(MODULE_SOURCES) $(UNIT_SOURCES) $(SERVER_SOURCES)
-C_FILES = $(shell find module include tests .ci -name '*.[ch]' 2>/dev/null)
+BENCH_SOURCES := $(sort $(wildcard bench/*.c))
+ALL_SOURCES := $(MODULE_SOURCES) $(UNIT_SOURCES) $(SERVER_SOURCES) $(BENCH_SOURCES)
+C_FILES = $(shell find module include tests bench .ci -name '*.[ch]' 2>/dev/null)
 
 MODULE := $(OUT)/ff.so
 UNIT_BINARY := $(if $(UNIT_SOURCES),$(OUT)/unit-tests)
 SERVER_BINARY := $(if $(SERVER_SOURCES),$(OUT)/server-tests)
+
+BENCH_BINARY := $(OUT)/bench/ff-bench
 
 # A wall clock that only moves when a test says so; preloaded into servers.
 CLOCK := $(OUT)/clock.so
@@ -49,6 +52,7 @@ RUN_SUITES = OUT=$(OUT) JOBS=$(JOBS) .ci/suites.sh
 SHOW = $(if $(V),,@echo '  building $@';)
 
 .PHONY: all run test unit server-test conformance format lint clean help \
+	bench bench-wire bench-claim bench-scan bench-flow \
 	setup-build setup-run setup-test
 .DEFAULT_GOAL := all
 
@@ -61,6 +65,9 @@ help:
 	@echo 'make unit         tests of module/base, without a server'
 	@echo 'make server-test  tests against real servers'
 	@echo 'make conformance  replay the recordings'
+	@echo 'make bench        measure everything, write bench/REPORT.md (QUICK=1: in two minutes)'
+	@echo 'make bench-wire   server time of the wire functions'
+	@echo 'make bench-claim  the claim cycle, bench-scan: unblocking, bench-flow: flows'
 	@echo 'make format       lay out the C sources with clang-format'
 	@echo 'make lint         look for mistakes with cppcheck'
 	@echo 'make clean        remove what was built (the fetched valkeymodule.h stays)'
@@ -68,6 +75,7 @@ help:
 	@echo 'SANITIZE=1            build and test under the address and undefined behaviour sanitizers'
 	@echo 'BUILD=dir             build there instead of build/'
 	@echo 'VALKEYMODULE_DIR=dir  where valkeymodule.h is, instead of fetching it'
+	@echo 'REFERENCE=file.lua    the reference library, for the benchmarks to compare with'
 	@echo 'CC=, CFLAGS=          another compiler, more flags'
 	@echo 'V=1                   show the commands'
 
@@ -88,7 +96,13 @@ $(OUT)/unit-tests: $(call objects,$(UNIT_SOURCES) $(BASE_SOURCES))
 $(OUT)/server-tests: $(call objects,$(SERVER_SOURCES))
 	$(SHOW)$(CC) $(MODE) $(LDFLAGS) -o $@ $^ $(TEST_LIBS) $(LIBRARY_LIBS)
 
+$(BENCH_BINARY): $(call objects,$(BENCH_SOURCES))
+	@mkdir -p $(@D)
+	$(SHOW)$(CC) $(MODE) $(LDFLAGS) -o $@ $^ $(shell pkg-config --libs hiredis) -lm
+
 $(call objects,$(MODULE_SOURCES)): | setup-build
+$(call objects,$(BENCH_SOURCES)): | setup-test
+$(call objects,$(BENCH_SOURCES)): CFLAGS_ALL += $(shell pkg-config --cflags hiredis)
 $(call objects,$(UNIT_SOURCES) $(SERVER_SOURCES)): | setup-test
 $(call objects,$(UNIT_SOURCES) $(SERVER_SOURCES)): CFLAGS_ALL += $(TEST_CFLAGS)
 
@@ -101,17 +115,31 @@ $(OUT)/%.o: %.c Makefile
 run: setup-run $(MODULE) $(SERVER_PRELOAD)
 	@MODULE=$(MODULE) DATA=$(BUILD)/run PORT=$(PORT) .ci/serve.sh
 
-test: setup-test $(MODULE) $(SERVER_PRELOAD) $(UNIT_BINARY) $(SERVER_BINARY)
+$(CLOCK): tests/conformance/clock.c | setup-test
+	@mkdir -p $(@D)
+	$(SHOW)$(CC) -O2 -shared -fPIC -o $@ $< -ldl
+
+test: setup-test $(MODULE) $(CLOCK) $(SERVER_PRELOAD) $(UNIT_BINARY) $(SERVER_BINARY)
 	@$(RUN_SUITES) symbols unit server conformance digest hostile
 
 unit: setup-test $(UNIT_BINARY)
 	@$(RUN_SUITES) unit
 
-server-test: setup-test $(MODULE) $(SERVER_PRELOAD) $(SERVER_BINARY)
+server-test: setup-test $(MODULE) $(CLOCK) $(SERVER_PRELOAD) $(SERVER_BINARY)
 	@$(RUN_SUITES) server
 
-conformance: setup-test $(MODULE) $(SERVER_PRELOAD)
+conformance: setup-test $(MODULE) $(CLOCK) $(SERVER_PRELOAD)
 	@$(RUN_SUITES) conformance digest hostile
+
+# Each is a program of ff-bench; bench also takes BullMQ along if npm can get it.
+RUN_BENCH = FF_MODULE=$(abspath $(MODULE)) REFERENCE='$(REFERENCE)' QUICK='$(QUICK)' $(BENCH_BINARY)
+
+bench-wire bench-claim bench-scan bench-flow: bench-%: setup-test $(MODULE) $(BENCH_BINARY)
+	@$(RUN_BENCH) $*
+
+bench: setup-test $(MODULE) $(BENCH_BINARY)
+	@BUILD_DIR=$(OUT)/bench bench/bullmq/setup.sh
+	@FF_REPORT_DIR=bench FF_BULLMQ=$(OUT)/bench/bullmq.mjs $(RUN_BENCH) report
 
 format:
 	@.ci/setup.sh format

@@ -23,4 +23,7 @@ ff_permission ff_permission_of_partition(ValkeyModuleCtx *ctx, ff_partition part
 /* Whether the slot of that partition is served here, and stably. Always, outside a cluster. */
 bool ff_partition_is_served(ValkeyModuleCtx *ctx, ff_partition partition);
 
+/* The same for the slot of a key without a tag. */
+bool ff_key_is_served(ValkeyModuleCtx *ctx, ValkeyModuleString *key);
+
 #endif

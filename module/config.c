@@ -4,33 +4,69 @@
 #include <strings.h>
 
 #include "base/number.h"
+#include "base/options.h"
 #include "compat/intercept.h"
+#include "scan/filter.h"
+#include "scan/runner.h"
 #include "store/txn.h"
 
 ff_configuration ff_config;
 
-typedef enum { FLAG, NUMBER } setting_kind;
+typedef enum { FLAG, NUMBER, TEXT } setting_kind;
 
 typedef struct setting {
     const char *name;
     setting_kind kind;
-    void *target; /* int of a flag, long long of a number */
+    void *target; /* int of a flag, long long of a number, ff_text of a text */
     long long initial;
     long long min;
     long long max;
     unsigned flags;
     void (*apply)(ValkeyModuleCtx *ctx); /* makes a new value take effect; may be called at any time */
+    bool (*is_valid)(ff_text text);      /* of a text */
+    const char *expected;                /* what a valid text looks like */
+    ValkeyModuleString *text;            /* the value of a text */
 } setting;
 
+enum { INTERVAL_MAX_MS = 24 * 60 * 60 * 1000 };
+
+#define YES_NO(name_, target_, initial_, ...)                                                      \
+    {.name = name_, .kind = FLAG, .target = &ff_config.target_, .initial = initial_, .max = 1,     \
+     .flags = VALKEYMODULE_CONFIG_DEFAULT, __VA_ARGS__}
+#define NUMERIC(name_, target_, initial_, min_, max_, ...)                                         \
+    {.name = name_, .kind = NUMBER, .target = &ff_config.target_, .initial = initial_,             \
+     .min = min_, .max = max_, .flags = VALKEYMODULE_CONFIG_DEFAULT, __VA_ARGS__}
+#define TEXTUAL(name_, target_, ...)                                                               \
+    {.name = name_, .kind = TEXT, .target = &ff_config.target_,                                    \
+     .flags = VALKEYMODULE_CONFIG_DEFAULT, __VA_ARGS__}
+#define PARTITIONS(name_, target_, initial_)                                                       \
+    {.name = name_, .kind = NUMBER, .target = &ff_config.target_, .initial = initial_, .min = 1,   \
+     .max = 65535, .flags = VALKEYMODULE_CONFIG_IMMUTABLE}
+#define INTERVAL(id, name_, setting_, ms)                                                          \
+    NUMERIC(setting_, scanner_interval_ms[FF_SCANNER_##id], ms, 0, INTERVAL_MAX_MS,                \
+            .apply = ff_runner_apply),
+
 static setting settings[] = {
-    {"flow-partitions", NUMBER, &ff_config.flow_partitions, 256, 1, 65535,
-     VALKEYMODULE_CONFIG_IMMUTABLE, NULL},
-    {"budget-partitions", NUMBER, &ff_config.budget_partitions, 32, 1, 65535,
-     VALKEYMODULE_CONFIG_IMMUTABLE, NULL},
-    {"quota-partitions", NUMBER, &ff_config.quota_partitions, 32, 1, 65535,
-     VALKEYMODULE_CONFIG_IMMUTABLE, NULL},
-    {"intercept-fcall", FLAG, &ff_config.intercept_fcall, 0, 0, 1, VALKEYMODULE_CONFIG_DEFAULT,
-     ff_intercept_apply},
+    PARTITIONS("flow-partitions", flow_partitions, 256),
+    PARTITIONS("budget-partitions", budget_partitions, 32),
+    PARTITIONS("quota-partitions", quota_partitions, 32),
+    YES_NO("intercept-fcall", intercept_fcall, 0, .apply = ff_intercept_apply),
+    NUMERIC("claim-partitions-per-scan", claim_partitions_per_scan, 32, 1, 65535),
+    NUMERIC("claim-rotation-ms", claim_rotation_ms, 250, 1, INTERVAL_MAX_MS),
+    NUMERIC("claim-block-limit", claim_block_limit, 16, 1, 10000),
+    NUMERIC("claim-lookahead", claim_lookahead, 64, 1, 10000),
+    YES_NO("scanners", scanners, 0, .apply = ff_runner_apply),
+    FF_SCANNERS(INTERVAL)
+    NUMERIC("scanner-slice-us", scanner_slice_us, 1000, 50, 1000000),
+    NUMERIC("scan-batch", scan_batch, 64, 1, 10000),
+    NUMERIC("retention-ms", retention_ms, 24 * 60 * 60 * 1000, 0, FF_MILLISECONDS_MAX),
+    YES_NO("inline-cascade", inline_cascade, 1),
+    NUMERIC("cascade-limit", cascade_limit, 1000, 0, 1000000),
+    TEXTUAL("lanes", lanes, .apply = ff_runner_apply, .is_valid = ff_runner_lanes_are_valid,
+            .expected = "a comma-separated list of lanes, each 1 to 64 printable characters"),
+    TEXTUAL("filter-namespace", filter_namespace),
+    TEXTUAL("filter-tag", filter_tag, .is_valid = ff_filter_tag_is_valid,
+            .expected = "empty, or name=value"),
 };
 
 enum { SETTING_COUNT = sizeof settings / sizeof *settings };
@@ -59,6 +95,28 @@ static int set_number(const char *name, long long value, void *data, ValkeyModul
     return VALKEYMODULE_OK;
 }
 
+static ValkeyModuleString *get_text(const char *name, void *data) {
+    (void)name;
+    return ((setting *)data)->text;
+}
+
+static void hold_text(setting *s, ValkeyModuleString *value) {
+    if (s->text) ValkeyModule_FreeString(NULL, s->text);
+    s->text = value;
+    *(ff_text *)s->target = ff_str_text(value);
+}
+
+static int set_text(const char *name, ValkeyModuleString *value, void *data,
+                    ValkeyModuleString **error) {
+    setting *s = data;
+    if (s->is_valid && !s->is_valid(ff_str_text(value))) {
+        *error = ValkeyModule_CreateStringPrintf(NULL, "ff.%s must be %s", name, s->expected);
+        return VALKEYMODULE_ERR;
+    }
+    hold_text(s, ValkeyModule_CreateStringFromString(NULL, value));
+    return VALKEYMODULE_OK;
+}
+
 static int apply(ValkeyModuleCtx *ctx, void *data, ValkeyModuleString **error) {
     (void)error;
     ((setting *)data)->apply(ctx);
@@ -70,6 +128,11 @@ static int register_setting(ValkeyModuleCtx *ctx, setting *s) {
     if (s->kind == FLAG) {
         return ValkeyModule_RegisterBoolConfig(ctx, s->name, (int)s->initial, s->flags, get_flag,
                                                set_flag, on_apply, s);
+    }
+    if (s->kind == TEXT) {
+        const char *initial = s->text ? ValkeyModule_StringPtrLen(s->text, NULL) : "";
+        return ValkeyModule_RegisterStringConfig(ctx, s->name, initial, s->flags, get_text,
+                                                 set_text, on_apply, s);
     }
     return ValkeyModule_RegisterNumericConfig(ctx, s->name, s->initial, s->flags, s->min, s->max,
                                               get_number, set_number, on_apply, s);
@@ -94,6 +157,15 @@ static bool read_value(const setting *s, ff_text text, long long *value) {
     return number >= s->min && number <= s->max;
 }
 
+static int read_text(ValkeyModuleCtx *ctx, setting *s, ValkeyModuleString *value) {
+    if (s->is_valid && !s->is_valid(ff_str_text(value))) {
+        ValkeyModule_Log(ctx, "warning", "loadmodule argument %s must be %s", s->name, s->expected);
+        return VALKEYMODULE_ERR;
+    }
+    hold_text(s, ValkeyModule_CreateStringFromString(NULL, value));
+    return VALKEYMODULE_OK;
+}
+
 static int read_argument(ValkeyModuleCtx *ctx, ValkeyModuleString *name,
                          ValkeyModuleString *value) {
     setting *s = find(ff_str_text(name));
@@ -102,6 +174,7 @@ static int read_argument(ValkeyModuleCtx *ctx, ValkeyModuleString *name,
                          ValkeyModule_StringPtrLen(name, NULL));
         return VALKEYMODULE_ERR;
     }
+    if (s->kind == TEXT) return read_text(ctx, s, value);
     if (!read_value(s, ff_str_text(value), &s->initial)) {
         if (s->kind == FLAG) {
             ValkeyModule_Log(ctx, "warning", "loadmodule argument %s must be yes or no", s->name);
@@ -136,4 +209,11 @@ int ff_config_load(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
         if (settings[i].apply) settings[i].apply(ctx);
     }
     return VALKEYMODULE_OK;
+}
+
+void ff_config_unload(void) {
+    for (size_t i = 0; i < SETTING_COUNT; i++) {
+        if (settings[i].text) ValkeyModule_FreeString(NULL, settings[i].text);
+        settings[i].text = NULL;
+    }
 }

@@ -1,9 +1,13 @@
 #include "info.h"
 
+#include <stdio.h>
 #include <string.h>
 
+#include "claim/waiter.h"
 #include "config.h"
 #include "counters.h"
+#include "scan/dispatch.h"
+#include "scan/runner.h"
 #include "version.h"
 
 uint64_t ff_counters[FF_COUNTER_COUNT];
@@ -12,7 +16,8 @@ uint64_t ff_counters[FF_COUNTER_COUNT];
 typedef struct sink {
     ValkeyModuleInfoCtx *info;
     ValkeyModuleCtx *reply;
-    long fields; /* of the current section, when replying */
+    long fields; /* of the current section or group, when replying */
+    long outer_fields; /* of the section around the group */
     long sections;
 } sink;
 
@@ -63,6 +68,89 @@ static void add_counters(sink *s, const char *section) {
     }
 }
 
+static void add_scanner_number(sink *s, const char *scanner, const char *name,
+                               unsigned long long value) {
+    char field[64];
+    snprintf(field, sizeof field, "%s_%s", scanner, name);
+    add_number(s, field, value);
+}
+
+static void add_scanner(sink *s, ff_scanner_id id) {
+    ff_scanner_status status = ff_runner_status(id);
+    const struct {
+        const char *name;
+        unsigned long long value;
+    } fields[] = {
+        {"cycles", status.cycles},
+        {"last_us", status.last_us},
+        {"longest_us", status.longest_us},
+        {"slices_cut", status.slices_cut},
+        {"scanned", status.totals.scanned},
+        {"processed", status.totals.processed},
+        {"refused", status.totals.refused},
+        {"skipped", status.totals.skipped},
+        {"unknown", status.totals.unknown},
+        {"filtered", status.totals.filtered},
+        {"backed_off", status.totals.backed_off},
+        {"errors", status.totals.errors},
+        {"failing", status.failing},
+        {"backlog", status.backlog},
+        {"oldest_ms", (unsigned long long)status.oldest_age_ms},
+    };
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        add_scanner_number(s, status.name, fields[i].name, fields[i].value);
+    }
+}
+
+static void add_scanners(sink *s) {
+    ff_runner_totals totals = ff_runner_sum();
+    add_number(s, "ticks", totals.ticks);
+    add_number(s, "tick_us_total", totals.busy_us);
+    add_number(s, "tick_us_longest", totals.longest_tick_us);
+    add_number(s, "dispatch_queue", ff_dispatch_length());
+    add_number(s, "cancel_backlog_depth", ff_runner_status(FF_SCANNER_CANCEL_RECONCILER).entries);
+    add_counters(s, "scanners");
+    for (ff_scanner_id id = 0; id < FF_SCANNER_COUNT; id++) add_scanner(s, id);
+}
+
+static void begin_group(sink *s, const char *name) {
+    if (s->info) {
+        ValkeyModule_InfoBeginDictField(s->info, name);
+        return;
+    }
+    ValkeyModule_ReplyWithCString(s->reply, name);
+    ValkeyModule_ReplyWithMap(s->reply, VALKEYMODULE_POSTPONED_LEN);
+    s->outer_fields = s->fields;
+    s->fields = 0;
+}
+
+static void end_group(sink *s) {
+    if (s->info) {
+        ValkeyModule_InfoEndDictField(s->info);
+        return;
+    }
+    ValkeyModule_ReplySetMapLength(s->reply, s->fields);
+    s->fields = s->outer_fields + 1;
+}
+
+static void write_claims(sink *s) {
+    begin_section(s, "claims");
+    add_number(s, "waiters", ff_waiters_count());
+    add_counters(s, "claims");
+    for (const ff_claim_lane *lane = ff_claim_lanes(); lane != NULL; lane = lane->next) {
+        char name[96];
+        snprintf(name, sizeof name, "lane_%.*s", (int)lane->name.len, lane->name.ptr);
+        begin_group(s, name);
+        add_number(s, "claimed", lane->claimed);
+        add_number(s, "granted", lane->granted);
+        add_number(s, "empty_calls", lane->empty_calls);
+        add_number(s, "blocked", lane->blocked);
+        add_number(s, "stepped_over", lane->stepped_over);
+        add_number(s, "microseconds", lane->microseconds);
+        end_group(s);
+    }
+}
+
 static void write_all(sink *s) {
     begin_section(s, "engine");
     add_text(s, "version", FF_VERSION);
@@ -70,11 +158,13 @@ static void write_all(sink *s) {
     add_number(s, "budget_partitions", (unsigned long long)ff_config.budget_partitions);
     add_number(s, "quota_partitions", (unsigned long long)ff_config.quota_partitions);
     add_counters(s, "engine");
+    write_claims(s);
+    begin_section(s, "scanners");
+    add_scanners(s);
 }
 
 void ff_info_print(ValkeyModuleInfoCtx *ctx, int for_crash_report) {
-    (void)for_crash_report;
-    write_all(&(sink){.info = ctx});
+    if (!for_crash_report) write_all(&(sink){.info = ctx});
 }
 
 int ff_info_command(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {

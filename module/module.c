@@ -3,14 +3,19 @@
 #include <stdbool.h>
 
 #include "base/arena.h"
+#include "claim/claim.h"
 #include "commands/command.h"
+#include "commands/tail.h"
 #include "compat/function.h"
 #include "config.h"
 #include "info.h"
 #include "presence.h"
 #include "requirements.h"
+#include "scan/runner.h"
+#include "store/packed.h"
 #include "store/words.h"
 #include "version.h"
+#include "worker_registry.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -19,7 +24,11 @@ static bool loaded;
 /* Runs when the server lets go of the library: after MODULE UNLOAD, and after a load that failed. */
 __attribute__((destructor)) static void unload(void) {
     if (!loaded) return;
+    ff_runner_unload();
+    ff_claim_unload();
     ff_presence_unload();
+    ff_workers_forget();
+    ff_config_unload();
     ff_functions_unload();
     ff_words_unload();
 }
@@ -38,8 +47,12 @@ EXPORT int ValkeyModule_OnLoad(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, 
     loaded = true;
     ff_words_load();
     ff_functions_load();
+    ff_packed_load(ctx);
     ValkeyModule_RegisterInfoFunc(ctx, ff_info_print);
     if (ff_commands_load(ctx) != VALKEYMODULE_OK) return VALKEYMODULE_ERR;
+    if (ff_tail_load(ctx) != VALKEYMODULE_OK) return VALKEYMODULE_ERR;
     if (ff_config_load(ctx, argv, argc) != VALKEYMODULE_OK) return VALKEYMODULE_ERR;
-    return ff_presence_load(ctx);
+    if (ff_claim_load(ctx) != VALKEYMODULE_OK) return VALKEYMODULE_ERR;
+    if (ff_presence_load(ctx) != VALKEYMODULE_OK) return VALKEYMODULE_ERR;
+    return ff_runner_load(ctx);
 }

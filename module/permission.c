@@ -18,10 +18,7 @@ static ff_permission meaning_of(const char *error, size_t length) {
 
 /* A dry run of a write to a key that never exists: the server checks all that it would check for a client,
  * and in a slot that is being moved a missing key is answered with a redirection. */
-static ff_permission ask_server(ValkeyModuleCtx *ctx, ff_partition partition) {
-    char tag[FF_TAG_MAX];
-    ff_tag_format(partition, tag);
-    ValkeyModuleString *key = ValkeyModule_CreateStringPrintf(NULL, "ff:noop:%s", tag);
+static ff_permission ask_about(ValkeyModuleCtx *ctx, ValkeyModuleString *key) {
     errno = 0;
     ValkeyModuleCallReply *reply = ValkeyModule_Call(ctx, "HSET", "SMDEscc", key, "f", "v");
     ff_permission permission = errno == 0 ? FF_MAY_WRITE : FF_NOT_SERVED;
@@ -31,6 +28,14 @@ static ff_permission ask_server(ValkeyModuleCtx *ctx, ff_partition partition) {
         permission = error ? meaning_of(error, length) : FF_MAY_NOT;
         ValkeyModule_FreeCallReply(reply);
     }
+    return permission;
+}
+
+static ff_permission ask_server(ValkeyModuleCtx *ctx, ff_partition partition) {
+    char tag[FF_TAG_MAX];
+    ff_tag_format(partition, tag);
+    ValkeyModuleString *key = ValkeyModule_CreateStringPrintf(NULL, "ff:noop:%s", tag);
+    ff_permission permission = ask_about(ctx, key);
     ValkeyModule_FreeString(NULL, key);
     return permission;
 }
@@ -58,4 +63,8 @@ ff_permission ff_permission_of_partition(ValkeyModuleCtx *ctx, ff_partition part
 
 bool ff_partition_is_served(ValkeyModuleCtx *ctx, ff_partition partition) {
     return !is_cluster(ctx) || ask_server(ctx, partition) != FF_NOT_SERVED;
+}
+
+bool ff_key_is_served(ValkeyModuleCtx *ctx, ValkeyModuleString *key) {
+    return !is_cluster(ctx) || ask_about(ctx, key) != FF_NOT_SERVED;
 }

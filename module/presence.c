@@ -1,5 +1,6 @@
 #include "presence.h"
 
+#include "worker_registry.h"
 #include <string.h>
 
 #include "config.h"
@@ -166,7 +167,9 @@ static int on_key_event(ValkeyModuleCtx *ctx, int type, const char *event,
                         ValkeyModuleString *key) {
     (void)type;
     (void)event;
-    if (ValkeyModule_GetSelectedDb(ctx) == 0) see_key(ff_str_text(key));
+    if (ValkeyModule_GetSelectedDb(ctx) != 0) return VALKEYMODULE_OK;
+    see_key(ff_str_text(key));
+    ff_workers_see_key(ctx, key);
     return VALKEYMODULE_OK;
 }
 
@@ -183,9 +186,9 @@ static void forget_all(void) {
 
 static void walked_key(ValkeyModuleCtx *ctx, ValkeyModuleString *name, ValkeyModuleKey *key,
                        void *looked_at) {
-    (void)ctx;
     (void)key;
     see_key(ff_str_text(name));
+    ff_workers_see_key(ctx, name);
     ++*(int *)looked_at;
 }
 
@@ -219,6 +222,7 @@ static void on_flush(ValkeyModuleCtx *ctx, ValkeyModuleEvent event, uint64_t sub
     const ValkeyModuleFlushInfo *info = data;
     if (sub == VALKEYMODULE_SUBEVENT_FLUSHDB_END && (info->dbnum == -1 || info->dbnum == 0)) {
         forget_all();
+        ff_workers_forget();
     }
 }
 

@@ -7,6 +7,10 @@
     X(AddACLCategory) \
     X(Alloc) \
     X(AvoidReplicaTraffic) \
+    X(BlockClient) \
+    X(BlockClientGetPrivateData) \
+    X(BlockClientOnKeysWithFlags) \
+    X(BlockClientSetPrivateData) \
     X(CachedMicroseconds) \
     X(Call) \
     X(CallReplyArrayElement) \
@@ -23,36 +27,55 @@
     X(CreateDict) \
     X(CreateString) \
     X(CreateStringFromCallReply) \
+    X(CreateStringFromString) \
     X(CreateStringPrintf) \
+    X(CreateSubcommand) \
     X(CreateTimer) \
     X(DeleteKey) \
+    X(DictDelC) \
     X(DictGetC) \
+    X(DictIteratorStartC) \
+    X(DictIteratorStop) \
+    X(DictNextC) \
     X(DictSetC) \
+    X(DictSize) \
+    X(EventLoopAddOneShot) \
     X(Free) \
     X(FreeCallReply) \
     X(FreeDict) \
     X(FreeString) \
+    X(FreeThreadSafeContext) \
     X(GetAbsExpire) \
+    X(GetBlockedClientPrivateData) \
     X(GetCommand) \
     X(GetContextFlags) \
+    X(GetDetachedThreadSafeContext) \
     X(GetRandomBytes) \
     X(GetSelectedDb) \
     X(HashGet) \
     X(HashSet) \
+    X(HoldString) \
     X(InfoAddFieldCString) \
     X(InfoAddFieldULongLong) \
     X(InfoAddSection) \
+    X(InfoBeginDictField) \
+    X(InfoEndDictField) \
     X(IsKeysPositionRequest) \
     X(KeyAtPosWithFlags) \
     X(KeyType) \
+    X(LatencyAddSample) \
     X(LoadConfigs) \
     X(Log) \
+    X(Milliseconds) \
+    X(MonotonicMicroseconds) \
     X(NotifyKeyspaceEvent) \
     X(OpenKey) \
+    X(Realloc) \
     X(RegisterBoolConfig) \
     X(RegisterCommandFilter) \
     X(RegisterInfoFunc) \
     X(RegisterNumericConfig) \
+    X(RegisterStringConfig) \
     X(Replicate) \
     X(ReplySetMapLength) \
     X(ReplyWithArray) \
@@ -73,8 +96,11 @@
     X(SetAbsExpire) \
     X(SetCommandACLCategories) \
     X(SetCommandInfo) \
+    X(SetDisconnectCallback) \
     X(SetModuleOptions) \
+    X(SignalKeyAsReady) \
     X(SignalModifiedKey) \
+    X(StopTimer) \
     X(StreamAdd) \
     X(StreamTrimByLength) \
     X(StringAppendBuffer) \
@@ -83,6 +109,7 @@
     X(SubscribeToKeyspaceEvents) \
     X(SubscribeToServerEvent) \
     X(TrimStringAllocation) \
+    X(UnblockClient) \
     X(UnregisterCommandFilter) \
     X(ValueLength) \
     X(WrongArity) \

@@ -37,7 +37,10 @@ uint16_t ff_partition_slot(ff_partition partition);
 /* The partition that a UUID gives, out of `count` (which must not be 0): crc16 of its raw bytes. */
 uint16_t ff_partition_of_uuid(const ff_uuid *uuid, uint16_t count);
 
-/* The same for an id as text; one that is no UUID lives on partition 0. */
+/* Makes a random UUID one that gives `partition` out of `count`, by its last two bytes. */
+void ff_partition_place_uuid(ff_uuid *uuid, uint16_t partition, uint16_t count);
+
+/* The partition of an id as text; one that is no UUID lives on partition 0. */
 uint16_t ff_partition_of_id(ff_text id, uint16_t count);
 
 /* The partition of a solo execution: crc16 of the lane's bytes. */

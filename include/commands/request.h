@@ -11,8 +11,11 @@
 #include "base/options.h"
 #include "commands/answer.h"
 #include "engine/result.h"
+#include "engine/subject.h"
 
-typedef struct ff_request {
+typedef struct ff_request ff_request;
+
+struct ff_request {
     ValkeyModuleCtx *ctx;
     ff_txn txn;
     ff_str **argv; /* what follows the names of command and subcommand */
@@ -21,13 +24,22 @@ typedef struct ff_request {
     ff_result result;
     ff_answer answer;
     ff_text error; /* a whole error line; absent: none */
-} ff_request;
+    bool deferred; /* the client was blocked, and gets its reply later */
+    void (*then)(ff_request *r); /* further work once the transaction is committed; NULL: none */
+    void *then_data;
+};
 
 typedef ff_verdict ff_handler(ff_request *r);
 
 /* Serves one call. `names` is how many leading words are names: 1, or 2 with a subcommand. */
 int ff_request_serve(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc, int names,
                      ff_handler *handler, bool readonly);
+
+/* The beginning of it, and the reply, for those who reply later: what ff_request_begin made is ended with
+ * ff_txn_end, after a commit or discard of its transaction. */
+void ff_request_begin(ff_request *r, ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc,
+                      int names, bool readonly);
+void ff_request_reply(ff_request *r);
 
 /* Reports the first argument as the key if it begins with '{': ids and references route themselves. */
 int ff_request_report_key(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc, int names,
@@ -62,12 +74,27 @@ bool ff_request_options(ff_request *r, size_t from, ff_option_table table, void 
 /* Reads an execution id in its canonical form and of a partition that exists; false after a refusal. */
 bool ff_request_execution_id(ff_request *r, ff_text text, ff_reference *id);
 
+/* The execution that the first argument names, its id brought into its usual form. Whether there is such an
+ * execution is not looked at. False after a refusal. */
+bool ff_request_subject(ff_request *r, ff_subject *subject);
+
+/* Makes the answer a map that begins with `state`, the public state of the execution as it is after what was
+ * staged. */
+void ff_request_answer_state(ff_request *r, ff_subject *subject);
+
+/* Makes the answer a map that begins with `status`: OK, or the other word that the engine has for a success. */
+void ff_request_answer_status(ff_request *r);
+
 /* Reads a reference of a flow, budget or quota policy: `{tag}:<uuid>` whose tag is the one that the id
  * gives, or outside a cluster a bare UUID. False after a refusal. */
 bool ff_request_reference(ff_request *r, ff_text text, ff_family family, ff_reference *reference);
 
 /* An option's text as a string; NULL when it was not given. */
 ff_str *ff_request_str(ff_request *r, ff_text text);
+
+/* Whether the server runs as a cluster, and whether the command is part of a transaction or script. */
+bool ff_request_in_cluster(const ff_request *r);
+bool ff_request_in_transaction(const ff_request *r);
 
 /* The RESP error of a refused result: its word in upper case, then a sentence. */
 ff_text ff_refusal_text(ff_txn *t, const ff_result *result);

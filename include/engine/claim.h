@@ -1,14 +1,16 @@
 /* Claims: how a worker comes to run an execution.
  *
- * A claim spends a grant (engine/grant.h) made out to the worker, and gives it a lease on an attempt: on a new one
- * when the execution waited for its first attempt, a retry or a replay; on the same one when the attempt
- * was paused; and on a new one again when another worker lost its lease. An operator needs no grant. */
+ * A claim spends a grant (engine/grant.h) made out to the worker, and gives it a lease on an
+ * attempt: on a new one when the execution waited for its first attempt, a retry or a replay; on
+ * the same one when the attempt was paused; and on a new one again when another worker lost its
+ * lease. An operator needs no grant. */
 #ifndef FF_ENGINE_CLAIM_H
 #define FF_ENGINE_CLAIM_H
 
 #include "engine/result.h"
 
-/* ff_claim_execution. Attempt, usage and policy keys are built here; those passed are not looked at. */
+/* ff_claim_execution. Attempt, usage and policy keys are built here; those passed are not looked
+ * at. */
 typedef struct ff_claim_fresh_keys {
     ff_str *core, *grant, *eligible, *lease_expiry, *worker_leases, *attempt, *attempt_usage,
         *attempt_policy, *attempts, *lease, *history, *active, *attempt_timeouts, *deadlines;
@@ -37,8 +39,8 @@ typedef struct ff_claim_resumed_args {
 ff_verdict ff_claim_resumed(ff_txn *t, const ff_claim_resumed_keys *k,
                             const ff_claim_resumed_args *a, ff_result *out);
 
-/* ff_reclaim_execution. The new attempt's keys are built here, the attempt policy is not used. Over the cap of
- * reclaims the execution ends as failed instead, and the call is refused. */
+/* ff_reclaim_execution. The new attempt's keys are built here, the attempt policy is not used.
+ * Over the cap of reclaims the execution ends as failed instead, and the call is refused. */
 typedef struct ff_claim_reclaim_keys {
     ff_str *core, *grant, *old_attempt, *old_stream_meta, *new_attempt, *new_attempt_usage,
         *attempts, *lease, *history, *lease_expiry, *worker_leases, *active, *attempt_timeouts,

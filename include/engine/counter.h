@@ -11,4 +11,7 @@ bool ff_counter_add(ff_key *hash, const ff_word *field, int64_t by, int64_t *aft
 /* Reads a number. False after a refusal was put into `out`: what is stored is none. */
 bool ff_counter_read(ff_key *hash, const ff_word *field, double *value, ff_result *out);
 
+/* The same for what is to be the score of an index entry: nan is refused too. */
+bool ff_counter_read_score(ff_key *hash, const ff_word *field, double *score, ff_result *out);
+
 #endif

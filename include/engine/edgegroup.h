@@ -41,7 +41,8 @@ typedef struct ff_siblings {
 } ff_siblings;
 
 /* A partial group has been decided: satisfied or impossible. */
-void ff_edgegroup_fire(ff_key *group, const ff_word *state, ff_str *at, const ff_siblings *siblings);
+void ff_edgegroup_fire(ff_key *group, const ff_word *state, ff_str *at,
+                       const ff_siblings *siblings);
 
 /* ff_set_edge_group_policy */
 typedef struct ff_edgegroup_set_policy_keys {

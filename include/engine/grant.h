@@ -17,7 +17,7 @@ typedef struct ff_grant_issue_args {
 ff_verdict ff_grant_issue(ff_txn *t, const ff_grant_issue_keys *k, const ff_grant_issue_args *a,
                           ff_result *out);
 
-/* ff_issue_reclaim_grant: for one whose lease expired or was revoked. The index is not looked at. */
+/* ff_issue_reclaim_grant: for one whose lease expired or was revoked. The index is not read. */
 typedef struct ff_grant_issue_reclaim_keys {
     ff_str *core, *grant, *lease_expiry;
 } ff_grant_issue_reclaim_keys;

@@ -16,8 +16,8 @@ typedef struct ff_schedule_change_priority_args {
 ff_verdict ff_schedule_change_priority(ff_txn *t, const ff_schedule_change_priority_keys *k,
                                        const ff_schedule_change_priority_args *a, ff_result *out);
 
-/* ff_promote_delayed. The time is the argument. All but bad numbers is a success, and takes the execution out
- * of the delayed set unless it is not due yet. */
+/* ff_promote_delayed. The time is the argument. All but bad numbers is a success, and takes the
+ * execution out of the delayed set unless it is not due yet. */
 typedef struct ff_schedule_promote_delayed_keys {
     ff_str *core, *delayed, *eligible;
 } ff_schedule_promote_delayed_keys;

@@ -11,7 +11,7 @@ double ff_score(double priority, double created_at);
 double ff_priority_clamp(double priority);
 
 /* Rule SCORE over the stored fields, absent counting as 0. NULL on success, else the field that holds no
- * number. */
+ * number, or one that gives no score. */
 const ff_word *ff_score_of(ff_key *core, double *score);
 
 #endif

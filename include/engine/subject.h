@@ -43,6 +43,9 @@ ff_str *ff_subject_stream_meta(ff_subject *s);
 ff_str *ff_subject_worker_leases(ff_subject *s, ff_text instance);
 ff_str *ff_subject_waitpoint(ff_subject *s, const char *suffix);
 
+/* The signing secrets of the partition. */
+ff_str *ff_subject_keystore(ff_subject *s);
+
 /* The keys of operations. */
 ff_execution_complete_keys ff_subject_complete_keys(ff_subject *s);
 ff_execution_fail_keys ff_subject_fail_keys(ff_subject *s);

@@ -9,9 +9,6 @@
 
 #include "engine/result.h"
 
-/* Rule OPEN-SUSPENSION. */
-bool ff_suspension_is_open(ff_key *suspension);
-
 /* ff_suspend_execution. Each extra waitpoint has three more keys (record, signals, condition) and two more
  * arguments (id, key). */
 typedef struct ff_suspension_begin_keys {

@@ -8,7 +8,7 @@
 
 #include "engine/result.h"
 
-/* ff_register_worker */
+/* ff_register_worker. A key that is NULL is left out: in a cluster it may belong to another node. */
 typedef struct ff_worker_register_keys {
     ff_str *alive, *caps, *workers;
 } ff_worker_register_keys;
@@ -20,7 +20,7 @@ typedef struct ff_worker_register_args {
 ff_verdict ff_worker_register(ff_txn *t, const ff_worker_register_keys *k,
                               const ff_worker_register_args *a, ff_result *out);
 
-/* ff_heartbeat_worker */
+/* ff_heartbeat_worker. A NULL alive key is left out likewise; without the caps nobody is registered. */
 typedef struct ff_worker_heartbeat_keys {
     ff_str *alive, *caps;
 } ff_worker_heartbeat_keys;
@@ -31,5 +31,8 @@ typedef struct ff_worker_heartbeat_args {
 
 ff_verdict ff_worker_heartbeat(ff_txn *t, const ff_worker_heartbeat_keys *k,
                                const ff_worker_heartbeat_args *a, ff_result *out);
+
+/* Takes a worker out, keys that are NULL excepted. Whether it was there is not looked at. */
+void ff_worker_dismiss(ff_txn *t, const ff_worker_register_keys *k, ff_str *instance_id);
 
 #endif

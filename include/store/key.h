@@ -2,6 +2,7 @@
 #ifndef FF_STORE_KEY_H
 #define FF_STORE_KEY_H
 
+#include "base/table.h"
 #include "store/txn.h"
 
 typedef enum { FF_ANY, FF_HASH, FF_ZSET, FF_SET, FF_STRING, FF_STREAM } ff_type;
@@ -19,8 +20,7 @@ typedef struct ff_cells {
     ff_cell *items;
     size_t count;
     size_t capacity;
-    uint32_t *index; /* open addressing over positions + 1, once there are many */
-    size_t index_size;
+    ff_table index; /* by field, once there are many */
     bool loaded; /* every field of the server is in the table */
 } ff_cells;
 
@@ -68,6 +68,7 @@ struct ff_key {
     ValkeyModuleKey *handle;
     ff_type type;
     bool inert;     /* reads as missing, swallows writes */
+    bool fails_on_write;
     bool on_server; /* when it was opened */
     bool deleted;   /* a DEL is staged before everything else */
     bool written;   /* something is staged that makes it exist */
@@ -90,6 +91,7 @@ static inline bool ff_key_readable(const ff_key *key) {
 
 /* Takes note that a staged write will make the key exist; false when it must be swallowed. */
 static inline bool ff_key_touch(ff_key *key) {
+    if (key->fails_on_write) key->txn->state = FF_TXN_WRONG_TYPE;
     if (key->inert || key->txn->readonly) return false;
     key->written = true;
     return true;

@@ -207,6 +207,9 @@ typedef struct ff_zset_entry {
 size_t ff_zset_range(ff_key *key, double min, bool exclusive_min, double max, size_t limit,
                      ff_zset_entry **entries);
 
+/* How many have a score above `bound`, staged writes not counted. */
+size_t ff_zset_count_above(const ff_key *key, double bound);
+
 /* ZREMRANGEBYSCORE key -inf max, before whatever else is staged on the key. Returns how many go. */
 size_t ff_zset_prune(ff_key *key, double max);
 
@@ -222,6 +225,9 @@ ff_strs ff_set_members(ff_key *key);
 
 /* The members in passing, as ff_hash_peek reads a field. */
 ff_strs ff_set_peek(ff_txn *t, ff_text name);
+
+/* About `count` members, SSCAN from *cursor on; 0 is the first cursor, and the one after the last members. */
+ff_strs ff_set_scan(ff_txn *t, ff_text name, uint64_t *cursor, int64_t count);
 
 /* ---- Strings ---- */
 

@@ -67,6 +67,7 @@ typedef struct ff_word {
     X(blocking_detail) \
     X(blocking_reason) \
     X(breach_count) \
+    X(breached_at) \
     X(budget_id) \
     X(budget_ids) \
     X(buffered_for_pending_waitpoint) \
@@ -163,9 +164,11 @@ typedef struct ff_word {
     X(first_applied_ms) \
     X(fixed) \
     X(flag_cleared) \
+    X(flow_cancelled) \
     X(flow_cascade) \
     X(flow_id) \
     X(flow_kind) \
+    X(flow_only) \
     X(frame_count) \
     X(frame_type) \
     X(grant_expires_at) \
@@ -198,6 +201,7 @@ typedef struct ff_word {
     X(last_resolved_at) \
     X(last_sequence) \
     X(last_signal_at) \
+    X(last_summary_update_at) \
     X(last_transition_at) \
     X(last_updated_at) \
     X(last_updated_ms) \
@@ -247,6 +251,7 @@ typedef struct ff_word {
     X(noop) \
     X(normal) \
     X(not_active) \
+    X(not_admitted) \
     X(not_applicable) \
     X(not_delayed_cleaned) \
     X(not_eligible_until_time) \
@@ -336,6 +341,7 @@ typedef struct ff_word {
     X(rotated) \
     X(route_snapshot_json) \
     X(runnable) \
+    X(running) \
     X(running_attempt) \
     X(satisfaction_condition) \
     X(satisfied) \
@@ -369,6 +375,7 @@ typedef struct ff_word {
     X(submitted) \
     X(succeeded) \
     X(success) \
+    X(success_only) \
     X(summary) \
     X(summary_version) \
     X(suspend) \

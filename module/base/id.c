@@ -66,6 +66,25 @@ uint16_t ff_partition_of_uuid(const ff_uuid *uuid, uint16_t count) {
     return (uint16_t)(ff_crc16(uuid->bytes, sizeof(uuid->bytes)) % count);
 }
 
+/* What the CRC was sixteen bits before the end: its steps are shifts, and each can be taken back. */
+static uint16_t rewind_crc(uint16_t crc) {
+    for (int i = 0; i < 16; i++) {
+        bool carried = crc & 1;
+        crc = (uint16_t)((carried ? crc ^ 0x1021 : crc) >> 1 | (carried ? 0x8000 : 0));
+    }
+    return crc;
+}
+
+void ff_partition_place_uuid(ff_uuid *uuid, uint16_t partition, uint16_t count) {
+    uint8_t *last = &uuid->bytes[14];
+    unsigned random = (unsigned)last[0] << 8 | last[1];
+    unsigned choices = (UINT16_MAX - (unsigned)partition) / count + 1;
+    uint16_t crc = (uint16_t)(partition + random % choices * count);
+    uint16_t bytes = rewind_crc(crc) ^ ff_crc16(uuid->bytes, 14);
+    last[0] = (uint8_t)(bytes >> 8);
+    last[1] = (uint8_t)bytes;
+}
+
 uint16_t ff_partition_of_id(ff_text id, uint16_t count) {
     ff_uuid uuid;
     return ff_uuid_parse(id, &uuid) ? ff_partition_of_uuid(&uuid, count) : 0;

@@ -2,6 +2,7 @@
 
 #include "counters.h"
 #include "presence.h"
+#include "scan/dispatch.h"
 
 int ff_request_report_key(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc, int names,
                           int flags) {
@@ -14,8 +15,8 @@ int ff_request_report_key(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int a
     return VALKEYMODULE_OK;
 }
 
-static void begin(ff_request *r, ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc,
-                  int names, bool readonly) {
+void ff_request_begin(ff_request *r, ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc,
+                      int names, bool readonly) {
     *r = (ff_request){.ctx = ctx};
     ff_txn_begin(&r->txn, ctx, readonly);
     r->txn.strict = true;
@@ -33,7 +34,7 @@ static void reply_error(ff_request *r, ff_text line) {
     ValkeyModule_ReplyWithError(r->ctx, text.ptr);
 }
 
-static void reply(ff_request *r) {
+void ff_request_reply(ff_request *r) {
     const char *failure = ff_txn_error(&r->txn);
     if (failure) {
         reply_error(r, ff_text_of(failure));
@@ -50,13 +51,16 @@ static void reply(ff_request *r) {
 int ff_request_serve(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc, int names,
                      ff_handler *handler, bool readonly) {
     ff_request r;
-    begin(&r, ctx, argv, argc, names, readonly);
+    ff_request_begin(&r, ctx, argv, argc, names, readonly);
     if (handler(&r) == FF_COMMIT) {
-        ff_txn_commit(&r.txn);
+        if (ff_txn_commit(&r.txn)) {
+            ff_dispatch_now(ctx, &r.txn);
+            if (r.then) r.then(&r);
+        }
     } else {
         ff_txn_discard(&r.txn);
     }
-    reply(&r);
+    if (!r.deferred) ff_request_reply(&r);
     ff_txn_end(&r.txn);
     return VALKEYMODULE_OK;
 }
@@ -103,14 +107,41 @@ bool ff_request_execution_id(ff_request *r, ff_text text, ff_reference *id) {
     return true;
 }
 
+bool ff_request_subject(ff_request *r, ff_subject *subject) {
+    ff_reference id;
+    if (!ff_request_execution_id(r, r->args[0], &id)) return false;
+    ff_str *text = r->argv[0];
+    if (!id.canonical) {
+        text = ff_str_make(&r->txn, ff_reference_text(&r->txn.arena, id.partition, &id.uuid));
+    }
+    ff_subject_open(&r->txn, id.tag, text, subject);
+    return true;
+}
+
+void ff_request_answer_state(ff_request *r, ff_subject *subject) {
+    ff_answer_become_map(&r->answer);
+    ff_answer_text(&r->answer, "state", ff_hash_get(subject->core, W(public_state)));
+}
+
+void ff_request_answer_status(ff_request *r) {
+    ff_answer_become_map(&r->answer);
+    ff_text word = ff_text_of(ff_code_word(r->result.code));
+    ff_answer_text(&r->answer, "status", ff_str_make(&r->txn, word));
+}
+
 static const char *const expected_reference[FF_FAMILIES] = {
     [FF_FAMILY_FLOW] = "a flow: expected {fp:N}:<uuid>",
     [FF_FAMILY_BUDGET] = "a budget: expected {b:M}:<uuid>",
     [FF_FAMILY_QUOTA] = "a quota policy: expected {q:K}:<uuid>",
 };
 
-static bool is_cluster(ff_request *r) {
+bool ff_request_in_cluster(const ff_request *r) {
     return ValkeyModule_GetContextFlags(r->ctx) & VALKEYMODULE_CTX_FLAGS_CLUSTER;
+}
+
+bool ff_request_in_transaction(const ff_request *r) {
+    return ValkeyModule_GetContextFlags(r->ctx) &
+           (VALKEYMODULE_CTX_FLAGS_MULTI | VALKEYMODULE_CTX_FLAGS_LUA);
 }
 
 /* The reference of an id that came without its tag. */
@@ -120,7 +151,7 @@ static bool complete_reference(ff_request *r, ff_text text, ff_family family,
     if (!ff_uuid_parse(text, &uuid)) return refuse_id(r, text, expected_reference[family]);
     ff_partition partition = {family, ff_partition_of_uuid(&uuid, ff_partition_count(family))};
     ff_text whole = ff_reference_text(&r->txn.arena, partition, &uuid);
-    if (is_cluster(r)) {
+    if (ff_request_in_cluster(r)) {
         ff_request_refuse(r, ff_arena_concat(&r->txn.arena,
                                              FF_TEXT("in a cluster an id needs its tag: use "),
                                              whole));

@@ -5,6 +5,7 @@
 #include "base/number.h"
 #include "compat/function.h"
 #include "counters.h"
+#include "scan/dispatch.h"
 
 enum {
     NAME_AT = 1,
@@ -87,7 +88,7 @@ static int serve(ValkeyModuleCtx *ctx, const wire_call *call, bool readonly) {
     ff_result out = {.txn = &t};
     ff_verdict verdict = run(&t, call, &out);
     if (verdict == FF_COMMIT) {
-        ff_txn_commit(&t);
+        if (ff_txn_commit(&t)) ff_dispatch_later(&t);
     } else {
         ff_txn_discard(&t);
     }

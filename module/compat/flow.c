@@ -1,8 +1,9 @@
+#include "engine/flow.h"
+
 #include "compat/function.h"
 #include "engine/dependency.h"
 #include "engine/edge.h"
 #include "engine/edgegroup.h"
-#include "engine/flow.h"
 #include "engine/replay.h"
 
 FF_ADAPT(ff_flow_create)

@@ -5,6 +5,17 @@
 #include "engine/keyname.h"
 #include "engine/vector.h"
 
+ff_code ff_claim_check_reclaimable(ff_key *core) {
+    if (!ff_key_exists(core)) return FF_EXECUTION_NOT_FOUND;
+    if (!ff_str_is(ff_hash_get(core, W(lifecycle_phase)), W(active))) {
+        return FF_EXECUTION_NOT_RECLAIMABLE;
+    }
+    const ff_str *ownership = ff_hash_get(core, W(ownership_state));
+    bool lost = ff_str_is(ownership, W(lease_expired_reclaimable)) ||
+                ff_str_is(ownership, W(lease_revoked));
+    return lost ? FF_OK : FF_EXECUTION_NOT_RECLAIMABLE;
+}
+
 bool ff_claim_tag(const ff_str *core, ff_text *tag, ff_result *out) {
     *tag = ff_tag_of(core);
     if (ff_text_is_absent(*tag)) ff_bad_input(out, "exec_core key has no hash tag");
@@ -110,9 +121,9 @@ static void write_core(const ff_claim *claim) {
     ff_hash_set(core, W(current_lane), claim->lane);
 }
 
-void ff_claim_hand_out(const ff_claim *claim, const ff_claim_places *places) {
+void ff_claim_hand_out(const ff_claim *claim, const ff_lease_places *places) {
     ff_txn *t = ff_key_txn(claim->core);
-    write_lease(claim, places->lease);
+    write_lease(claim, places->record);
     write_core(claim);
     ff_zset_add(ff_zset_open(t, places->lease_expiry), claim->execution_id, claim->expires_at);
     ff_set_add(ff_set_open(t, places->worker_leases), claim->execution_id);

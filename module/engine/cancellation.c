@@ -7,6 +7,12 @@
 #include "engine/lease.h"
 #include "engine/vector.h"
 
+/* Strictly, whoever cancels what another holds must be its holder or an operator; a cascade is neither, and is
+ * sent by the engine itself. */
+static bool needs_fence(ff_key *core, const ff_execution_cancel_args *a) {
+    return ff_key_txn(core)->strict && !ff_str_is(a->source, W(flow_cascade));
+}
+
 /* Only a live lease protects against being cancelled by others, and only if the caller names one: what it
  * does not name is not compared. */
 static ff_code check(ff_key *core, const ff_execution_cancel_args *a) {
@@ -14,7 +20,7 @@ static ff_code check(ff_key *core, const ff_execution_cancel_args *a) {
     if (ff_str_is(phase, W(terminal))) return FF_EXECUTION_NOT_ACTIVE;
     if (!ff_str_is(phase, W(active)) || ff_str_is(a->source, W(operator_override))) return FF_OK;
     if (ff_str_is(ff_hash_get(core, W(ownership_state)), W(lease_revoked))) return FF_LEASE_REVOKED;
-    if (!ff_str_is_set(a->lease_id)) return FF_OK;
+    if (!ff_str_is_set(a->lease_id)) return needs_fence(core, a) ? FF_FENCE_REQUIRED : FF_OK;
     bool held =
         ff_str_equal(ff_hash_get(core, W(current_lease_id)), a->lease_id) &&
         ff_str_equal(ff_hash_get(core, W(current_lease_epoch)), ff_str_or_empty(a->lease_epoch));
@@ -92,8 +98,12 @@ static void cancel(ff_key *core, const ff_execution_cancel_keys *k,
     FF_CLEAR(core, W(current_suspension_id), W(current_waitpoint_id));
     sweep_indexes(core, k, tag, a->execution_id);
     ff_zset_add(ff_zset_open(t, k->terminal), a->execution_id, t->now);
-    if (ff_str_is(a->source, W(flow_cascade))) return;
-    ff_completion_announce(t, ff_hash_get(core, W(flow_id)), a->execution_id, W(cancelled));
+    ff_str *flow_id = ff_hash_get(core, W(flow_id));
+    if (ff_str_is(a->source, W(flow_cascade))) {
+        ff_completion_note(t, flow_id, a->execution_id);
+    } else {
+        ff_completion_announce(t, flow_id, a->execution_id, W(cancelled));
+    }
 }
 
 ff_verdict ff_execution_cancel(ff_txn *t, const ff_execution_cancel_keys *k,

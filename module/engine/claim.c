@@ -159,9 +159,16 @@ ff_verdict ff_claim_fresh(ff_txn *t, const ff_claim_fresh_keys *k, const ff_clai
     ff_key *grant = ff_hash_open(t, k->grant);
     refused = check_grant(grant, a->worker_id);
     if (refused) return refuse_grant(out, refused, grant);
-    ff_claim claim = {core, a->execution_id, a->worker_id, a->worker_instance_id, a->lane,
-                      .lease_id = a->lease_id, .attempt_id = a->attempt_id};
-    fresh f = {k->attempts, k->attempt_timeouts, k->deadlines,
+    ff_claim claim = {core,
+                      a->execution_id,
+                      a->worker_id,
+                      a->worker_instance_id,
+                      a->lane,
+                      .lease_id = a->lease_id,
+                      .attempt_id = a->attempt_id};
+    fresh f = {k->attempts,
+               k->attempt_timeouts,
+               k->deadlines,
                .policy_json = a->attempt_policy_json,
                .timeout_ms = a->attempt_timeout_ms,
                .deadline_at = a->execution_deadline_at};
@@ -170,8 +177,8 @@ ff_verdict ff_claim_fresh(ff_txn *t, const ff_claim_fresh_keys *k, const ff_clai
     ff_key_delete(grant);
     if (!write_fresh(&claim, &f, out)) return FF_DISCARD;
     ff_zset_remove(ff_zset_open(t, k->eligible), a->execution_id);
-    ff_claim_hand_out(&claim, &(ff_claim_places){k->lease, k->lease_expiry, k->worker_leases,
-                                                 k->active});
+    ff_claim_hand_out(
+        &claim, &(ff_lease_places){k->lease, k->lease_expiry, k->worker_leases, k->active, NULL});
     FF_HISTORY(ff_stream_open(t, k->history), {W(event), W(acquired)->str},
                {W(lease_id), claim.lease_id}, {W(lease_epoch), claim.lease_epoch},
                {W(attempt_id), claim.attempt_id}, {W(attempt_index), claim.attempt_index},
@@ -212,7 +219,7 @@ static ff_code check_resumed(ff_key *core) {
     return FF_OK;
 }
 
-/* Refused faults of the numbers, in the order in which they would strike. */
+/* True when the claim is complete and nothing more can be refused. */
 static bool prepare_resumed_claim(ff_claim *claim, const ff_claim_resumed_args *a, double ttl,
                                   double *timeout, ff_result *out) {
     if (!prepare_resumed(claim, out)) return false;
@@ -246,15 +253,15 @@ ff_verdict ff_claim_resumed(ff_txn *t, const ff_claim_resumed_keys *k,
         return ff_refuse_keeping(out, refused);
     }
     if (refused) return refuse_grant(out, refused, grant);
-    ff_claim claim = {core, a->execution_id, a->worker_id, a->worker_instance_id, a->lane,
-                      .lease_id = a->lease_id};
+    ff_claim claim = {core,    a->execution_id,        a->worker_id, a->worker_instance_id,
+                      a->lane, .lease_id = a->lease_id};
     if (!prepare_resumed_claim(&claim, a, ttl, &timeout, out)) return FF_DISCARD;
 
     ff_key_delete(grant);
     write_resumed(&claim, k->attempt, k->history, W(claim_resumed));
     ff_zset_remove(ff_zset_open(t, k->eligible), a->execution_id);
-    ff_claim_hand_out(&claim, &(ff_claim_places){k->lease, k->lease_expiry, k->worker_leases,
-                                                 k->active});
+    ff_claim_hand_out(
+        &claim, &(ff_lease_places){k->lease, k->lease_expiry, k->worker_leases, k->active, NULL});
     if (timeout > 0) {
         ff_zset_add(ff_zset_open(t, k->attempt_timeouts), a->execution_id, t->now + timeout);
     }
@@ -295,7 +302,9 @@ static bool direct_fresh(ff_claim *claim, const ff_claim_direct_keys *k,
         return false;
     }
     claim->attempt_id = a->attempt_id;
-    fresh f = {k->attempts, k->attempt_timeouts, k->deadlines,
+    fresh f = {k->attempts,
+               k->attempt_timeouts,
+               k->deadlines,
                .policy_json = a->attempt_policy_json,
                .timeout_ms = a->attempt_timeout_ms,
                .deadline_at = a->execution_deadline_at};
@@ -331,8 +340,8 @@ ff_verdict ff_claim_direct(ff_txn *t, const ff_claim_direct_keys *k, const ff_cl
         return ff_bad_input(out, "lease_ttl_ms must give a whole number of milliseconds that a key "
                                  "expiry can hold");
     }
-    ff_claim claim = {core, a->execution_id, a->worker_id, a->worker_instance_id, a->lane,
-                      .lease_id = a->lease_id};
+    ff_claim claim = {core,    a->execution_id,        a->worker_id, a->worker_instance_id,
+                      a->lane, .lease_id = a->lease_id};
     ff_claim_set_times(&claim, ttl, ff_claim_renew_after(ttl));
     ff_key *eligible = ff_zset_open(t, k->eligible);
     bool interrupted = ff_str_is(ff_hash_get(core, W(attempt_state)), W(attempt_interrupted));
@@ -341,8 +350,8 @@ ff_verdict ff_claim_direct(ff_txn *t, const ff_claim_direct_keys *k, const ff_cl
         return FF_DISCARD;
     }
     ff_zset_remove(eligible, a->execution_id);
-    ff_claim_hand_out(&claim, &(ff_claim_places){k->lease, k->lease_expiry, k->worker_leases,
-                                                 k->active});
+    ff_claim_hand_out(
+        &claim, &(ff_lease_places){k->lease, k->lease_expiry, k->worker_leases, k->active, NULL});
     ff_result_add(out, claim.lease_id);
     ff_result_add(out, claim.lease_epoch);
     ff_result_add(out, claim.attempt_index);

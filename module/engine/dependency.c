@@ -44,21 +44,14 @@ static bool count_dependency(ff_txn *t, const ff_dependency_apply_keys *k,
     return !ff_str_is_set(k->group) || ff_edgegroup_enroll(ff_hash_open(t, k->group), out);
 }
 
-/* False after a refusal was put into `out`: the time of creation is no number to sort by. */
-static bool read_created_at(ff_key *core, double *created_at, ff_result *out) {
-    if (!ff_counter_read(core, W(created_at), created_at, out)) return false;
-    if (!isnan(*created_at)) return true;
-    ff_not_a_number_field(out, W(created_at), ff_hash_get(core, W(created_at)));
-    return false;
-}
-
-/* Only the eligible index is cleaned: what is delayed or blocked for another reason as well stays there. */
+/* Only the eligible index is cleaned: what is delayed or blocked for another reason as well stays there. False
+ * after a refusal was put into `out`. */
 static bool block(ff_key *core, const ff_dependency_apply_keys *k,
                   const ff_dependency_apply_args *a, int64_t unsatisfied, ff_result *out) {
     ff_txn *t = ff_key_txn(core);
     ff_str *id = ff_str_or_empty(ff_hash_get(core, W(execution_id)));
     double created_at;
-    if (!read_created_at(core, &created_at, out)) return false;
+    if (!ff_counter_read_score(core, W(created_at), &created_at, out)) return false;
     set_if_missing(core, W(ownership_state), W(unowned));
     set_if_missing(core, W(attempt_state), W(pending_first_attempt));
     ff_str *detail = FF_CONCAT(t, ff_number_text(&t->arena, (double)unsatisfied),
@@ -88,9 +81,11 @@ ff_verdict ff_dependency_apply(ff_txn *t, const ff_dependency_apply_keys *k,
 
     write_dependency(ff_hash_open(t, k->dependency), core, a);
     if (!count_dependency(t, k, a, &unsatisfied, out)) return FF_DISCARD;
-    bool waits =
-        field_is(core, W(lifecycle_phase), W(runnable)) && field_is(core, W(terminal_outcome), W(none));
+    bool waits = field_is(core, W(lifecycle_phase), W(runnable)) &&
+                 field_is(core, W(terminal_outcome), W(none));
     if (waits && !block(core, k, a, unsatisfied, out)) return FF_DISCARD;
+    /* The upstream may have ended before: whoever dispatches completions looks. */
+    ff_completion_note(t, a->flow_id, a->upstream_id);
     ff_result_add_number(out, (double)unsatisfied);
     return ff_ok(out);
 }
@@ -111,7 +106,6 @@ static bool promote(ff_key *core, ff_str *blocked, ff_str *eligible, ff_str *id,
     ff_txn *t = ff_key_txn(core);
     double score;
     const ff_word *faulty = ff_score_of(core, &score);
-    if (faulty == NULL && isnan(score)) faulty = W(priority);
     if (faulty) {
         ff_not_a_number_field(out, faulty, ff_hash_get(core, faulty));
         return false;

@@ -1,6 +1,7 @@
 #include "engine/ending.h"
 
 #include "engine/completion.h"
+#include "engine/extras.h"
 #include "engine/keyname.h"
 #include "engine/lease.h"
 #include "engine/vector.h"
@@ -117,10 +118,22 @@ static void leave_active(const expiration *e) {
     ff_lease_note_release(t, e->k->history, &released, e->index, close_reason(e));
 }
 
+/* What cannot be read of the list of further waitpoints stays as it is. */
+static void close_waits(const expiration *e, ff_key *suspension) {
+    const ff_closing closing = {.reason = ff_field_str(e->t, close_reason(e))};
+    ff_result ignored = {.txn = e->t};
+    ff_extras extras;
+    ff_str *list = ff_hash_get(suspension, W(additional_waitpoints_json));
+    ff_extras_parse(e->t, e->k->suspension, list, &extras, &ignored);
+    ff_waits_close(suspension, &extras, &closing);
+    ff_tree_clear(e->t, e->k->suspension);
+}
+
 static void leave_suspended(const expiration *e) {
     ff_txn *t = e->t;
     end_attempt(e);
     ff_key *suspension = ff_hash_open(t, e->k->suspension);
+    if (t->strict) close_waits(e, suspension);
     if (ff_key_exists(suspension)) {
         ff_hash_set_now(suspension, W(closed_at));
         ff_hash_set(suspension, W(close_reason), close_reason(e));

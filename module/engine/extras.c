@@ -52,6 +52,32 @@ void ff_extras_close(ff_txn *t, const ff_extras *extras, const ff_closing *closi
     }
 }
 
+void ff_waits_close_condition(ff_txn *t, const ff_str *waitpoint, const ff_closing *closing) {
+    ff_key *condition =
+        ff_hash_open(t, FF_CONCAT(t, ff_str_text(waitpoint), FF_TEXT(":condition")));
+    if (!ff_key_exists(condition)) return;
+    if (ff_str_is(ff_hash_get(condition, W(closed)), W(one))) return;
+    ff_closing_write_condition(condition, closing);
+}
+
+static void close_open(ff_txn *t, ff_text tag, ff_text id, const ff_closing *closing) {
+    ff_key *waitpoint = ff_hash_open(t, ff_keyname_waitpoint(t, tag, id, ""));
+    if (ff_key_exists(waitpoint) && !ff_str_is(ff_hash_get(waitpoint, W(state)), W(closed))) {
+        ff_closing_write_waitpoint(waitpoint, closing);
+    }
+    ff_waits_close_condition(t, ff_key_name(waitpoint), closing);
+}
+
+void ff_waits_close(ff_key *suspension, const ff_extras *extras, const ff_closing *closing) {
+    ff_txn *t = ff_key_txn(suspension);
+    ff_text first = ff_str_text(ff_hash_get(suspension, W(waitpoint_id)));
+    if (ff_text_is_absent(extras->tag)) return;
+    if (ff_text_is_set(first)) close_open(t, extras->tag, first, closing);
+    for (size_t i = 0; i < extras->count; i++) {
+        close_open(t, extras->tag, extras->waitpoint_ids[i], closing);
+    }
+}
+
 static void clear(ff_txn *t, const ff_str *suspension, ff_text suffix) {
     ff_key_delete(ff_any_open(t, FF_CONCAT(t, ff_str_text(suspension), suffix)));
 }

@@ -35,8 +35,8 @@ ff_verdict ff_flow_create(ff_txn *t, const ff_flow_create_keys *k, const ff_flow
 
 /* Kept: the flow index was healed before this was found out. */
 static ff_verdict refuse_other_flow(ff_result *out, ff_str *flow_id) {
-    out->word = FF_CONCAT(out->txn, FF_TEXT("already_member_of_different_flow:"),
-                          ff_str_text(flow_id));
+    out->word =
+        FF_CONCAT(out->txn, FF_TEXT("already_member_of_different_flow:"), ff_str_text(flow_id));
     return ff_refuse_keeping(out, FF_ALREADY_MEMBER_OF_DIFFERENT_FLOW);
 }
 

@@ -35,6 +35,7 @@ static bool number_or(const ff_str *text, double missing, double *number) {
     return text == NULL || ff_str_to_number(text, number);
 }
 
+/* Not rule LEASE-CHECK: an append has codes of its own, asks for no attempt id, and marks no lapsed lease. */
 static ff_code check_owner(ff_key *core, const ff_frame_append_args *a) {
     if (!ff_str_is(ff_hash_get(core, W(lifecycle_phase)), W(active))) return FF_STREAM_CLOSED;
     ff_str *ownership = ff_hash_get(core, W(ownership_state));

@@ -2,6 +2,7 @@
 
 #include "base/capability.h"
 #include "base/number.h"
+#include "engine/attempt.h"
 
 static ff_verdict refuse_list(ff_result *out, ff_text kind, ff_capability_problem problem) {
     ff_text word = ff_text_of(ff_capability_problem_word(problem));
@@ -9,8 +10,8 @@ static ff_verdict refuse_list(ff_result *out, ff_text kind, ff_capability_proble
                           FF_CONCAT(out->txn, kind, FF_TEXT(":"), word));
 }
 
-/* Rule CAPS-CSV. True when the worker can do what the execution requires; else the refusal is in `out` and its
- * verdict in `verdict`: a mismatch leaves its time on the core. */
+/* Rule CAPS-CSV. True when the worker can do what the execution requires; else the refusal is in
+ * `out` and its verdict in `verdict`: a mismatch leaves its time on the core. */
 static bool match(ff_key *core, const ff_str *worker_csv, ff_result *out, ff_verdict *verdict) {
     ff_arena *arena = &out->txn->arena;
     ff_capability_set required;
@@ -28,14 +29,14 @@ static bool match(ff_key *core, const ff_str *worker_csv, ff_result *out, ff_ver
     }
     if (ff_capability_covers(&worker, &required)) return true;
     ff_hash_set_now(core, W(last_capability_mismatch_at));
-    ff_result_add(out,
-                  ff_str_make(out->txn, ff_capability_missing(arena, &required, &worker)));
+    ff_result_add(out, ff_str_make(out->txn, ff_capability_missing(arena, &required, &worker)));
     *verdict = ff_refuse_keeping(out, FF_CAPABILITY_MISMATCH);
     return false;
 }
 
-/* Rule GRANT. False after a refusal was put into `out`, when the expiry is none that a key can have. */
-static bool write(ff_key *grant, const ff_grant_issue_args *a, double expires_at, ff_result *out) {
+/* Rule GRANT. False after a refusal was put into `out`, when no key can have that expiry. */
+static bool write_grant(ff_key *grant, const ff_grant_issue_args *a, double expires_at,
+                        ff_result *out) {
     int64_t at_ms;
     if (!ff_number_to_integer(expires_at, &at_ms)) {
         ff_bad_input(out, "grant_ttl_ms must give a whole number of milliseconds that a key expiry "
@@ -59,7 +60,7 @@ static bool issue(ff_key *core, ff_str *name, const ff_grant_issue_args *a, doub
                   ff_result *out, ff_verdict *verdict) {
     *verdict = FF_DISCARD;
     return match(core, a->worker_capabilities_csv, out, verdict) &&
-           write(ff_hash_open(out->txn, name), a, expires_at, out);
+           write_grant(ff_hash_open(out->txn, name), a, expires_at, out);
 }
 
 static ff_code check_eligible(ff_key *core, const ff_grant_issue_keys *k, ff_str *execution_id) {
@@ -92,19 +93,6 @@ ff_verdict ff_grant_issue(ff_txn *t, const ff_grant_issue_keys *k, const ff_gran
     return ff_ok(out);
 }
 
-static ff_code check_reclaimable(ff_key *core, ff_str *grant) {
-    if (!ff_key_exists(core)) return FF_EXECUTION_NOT_FOUND;
-    if (!ff_str_is(ff_hash_get(core, W(lifecycle_phase)), W(active))) {
-        return FF_EXECUTION_NOT_RECLAIMABLE;
-    }
-    const ff_str *ownership = ff_hash_get(core, W(ownership_state));
-    if (!ff_str_is(ownership, W(lease_expired_reclaimable)) &&
-        !ff_str_is(ownership, W(lease_revoked))) {
-        return FF_EXECUTION_NOT_RECLAIMABLE;
-    }
-    return ff_key_exists(ff_any_open(ff_key_txn(core), grant)) ? FF_GRANT_ALREADY_EXISTS : FF_OK;
-}
-
 ff_verdict ff_grant_issue_reclaim(ff_txn *t, const ff_grant_issue_reclaim_keys *k,
                                   const ff_grant_issue_reclaim_args *a, ff_result *out) {
     double ttl;
@@ -112,8 +100,9 @@ ff_verdict ff_grant_issue_reclaim(ff_txn *t, const ff_grant_issue_reclaim_keys *
         return ff_not_a_number(out, "grant_ttl_ms", a->grant_ttl_ms);
     }
     ff_key *core = ff_hash_open(t, k->core);
-    ff_code refused = check_reclaimable(core, k->grant);
+    ff_code refused = ff_claim_check_reclaimable(core);
     if (refused) return ff_refuse(out, refused);
+    if (ff_key_exists(ff_any_open(t, k->grant))) return ff_refuse(out, FF_GRANT_ALREADY_EXISTS);
     ff_verdict verdict;
     if (!issue(core, k->grant, a, t->now + ttl, out, &verdict)) return verdict;
     ff_result_add(out, a->execution_id);

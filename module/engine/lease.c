@@ -309,7 +309,13 @@ ff_verdict ff_lease_revoke(ff_txn *t, const ff_lease_revoke_keys *k, const ff_le
     ff_str *reason = ff_str_or(a->reason, W(operator));
     write_revocation(core, reason);
     ff_key_delete(ff_any_open(t, k->lease));
-    ff_zset_remove(ff_zset_open(t, k->lease_expiry), a->execution_id);
+    ff_key *lease_expiry = ff_zset_open(t, k->lease_expiry);
+    if (t->strict) {
+        /* Due now: that is where a claim looks for executions to take over. */
+        ff_zset_add(lease_expiry, a->execution_id, t->now);
+    } else {
+        ff_zset_remove(lease_expiry, a->execution_id);
+    }
     ff_set_remove(ff_set_open(t, k->worker_leases), a->execution_id);
     FF_HISTORY(ff_stream_open(t, k->history), {W(event), W(revoked)->str}, {W(lease_id), lease_id},
                {W(lease_epoch), epoch},

@@ -12,3 +12,9 @@ ff_str *ff_mint_id(ff_txn *t) {
     ff_uuid_format(&uuid, text);
     return ff_str_make(t, ff_text_make(text, sizeof text));
 }
+
+ff_uuid ff_mint_uuid_in(ff_partition partition, uint16_t count) {
+    ff_uuid uuid = ff_mint_uuid();
+    ff_partition_place_uuid(&uuid, partition.number, count);
+    return uuid;
+}

@@ -2,6 +2,7 @@
 
 #include "engine/attempt.h"
 #include "engine/claim.h"
+#include "engine/completion.h"
 #include "engine/document.h"
 #include "engine/history.h"
 #include "engine/keyname.h"
@@ -9,23 +10,11 @@
 
 enum { CAP_DEFAULT = 100 };
 
-static ff_code check(ff_key *core) {
-    if (!ff_key_exists(core)) return FF_EXECUTION_NOT_FOUND;
-    if (!ff_str_is(ff_hash_get(core, W(lifecycle_phase)), W(active))) {
-        return FF_EXECUTION_NOT_RECLAIMABLE;
-    }
-    const ff_str *ownership = ff_hash_get(core, W(ownership_state));
-    if (!ff_str_is(ownership, W(lease_expired_reclaimable)) &&
-        !ff_str_is(ownership, W(lease_revoked))) {
-        return FF_EXECUTION_NOT_RECLAIMABLE;
-    }
-    return FF_OK;
-}
-
 /* How often the execution may be reclaimed: what its policy says, else the argument, else 100. */
 static bool read_cap(ff_txn *t, const ff_claim_reclaim_keys *k, const ff_claim_reclaim_args *a,
                      double *cap, ff_result *out) {
-    ff_str *policy = ff_string_get(ff_string_open(t, ff_keyname_beside_core(t, k->core, ":policy")));
+    ff_str *policy =
+        ff_string_get(ff_string_open(t, ff_keyname_beside_core(t, k->core, ":policy")));
     const ff_json *member = ff_json_member(ff_document_read(t, policy), "max_reclaim_count");
     *cap = CAP_DEFAULT;
     if (member) {
@@ -52,7 +41,7 @@ static ff_str *home_lane(ff_key *core) {
     return ff_str_or(lane ? lane : ff_hash_get(core, W(current_lane)), W(default));
 }
 
-/* Ends the execution. Unlike any other end it leaves the attempt as it is and tells nobody. */
+/* Ends the execution. Unlike any other end it leaves the attempt as it is and publishes nothing. */
 static ff_verdict end_over_cap(ff_key *core, const ff_claim_reclaim_keys *k, ff_str *execution_id,
                                double cap, ff_result *out) {
     ff_txn *t = out->txn;
@@ -72,6 +61,7 @@ static ff_verdict end_over_cap(ff_key *core, const ff_claim_reclaim_keys *k, ff_
     ff_zset_remove(ff_zset_open(t, k->attempt_timeouts), execution_id);
     ff_zset_remove(ff_zset_open(t, k->deadlines), execution_id);
     ff_zset_add(ff_zset_open(t, terminal), execution_id, t->now);
+    ff_completion_note(t, ff_hash_get(core, W(flow_id)), execution_id);
     ff_result_add_number(out, cap);
     return ff_refuse_keeping(out, FF_MAX_RETRIES_EXHAUSTED);
 }
@@ -142,7 +132,7 @@ ff_verdict ff_claim_reclaim(ff_txn *t, const ff_claim_reclaim_keys *k,
         return ff_not_a_number(out, "lease_ttl_ms", a->lease_ttl_ms);
     }
     ff_key *core = ff_hash_open(t, k->core);
-    ff_code refused = check(core);
+    ff_code refused = ff_claim_check_reclaimable(core);
     if (refused) return ff_refuse(out, refused);
     if (ff_hash_number(core, W(lease_reclaim_count), &reclaims) == FF_NUMBER_BAD) {
         return ff_not_a_number_field(out, W(lease_reclaim_count),
@@ -154,14 +144,19 @@ ff_verdict ff_claim_reclaim(ff_txn *t, const ff_claim_reclaim_keys *k,
     if (!ff_str_equal(ff_hash_get(grant, W(worker_id)), a->worker_id)) {
         return ff_refuse(out, FF_INVALID_CLAIM_GRANT);
     }
-    ff_claim claim = {core, a->execution_id, a->worker_id, a->worker_instance_id, a->lane,
-                      .lease_id = a->lease_id, .attempt_id = a->attempt_id};
+    ff_claim claim = {core,
+                      a->execution_id,
+                      a->worker_id,
+                      a->worker_instance_id,
+                      a->lane,
+                      .lease_id = a->lease_id,
+                      .attempt_id = a->attempt_id};
     ff_text tag;
     if (!prepare(&claim, a, ttl, &tag, out)) return FF_DISCARD;
 
     ff_key_delete(grant);
     take_over(&claim, k, tag, reclaims);
-    ff_claim_hand_out(&claim, &(ff_claim_places){k->lease, k->lease_expiry, k->worker_leases,
-                                                 k->active});
+    ff_claim_hand_out(
+        &claim, &(ff_lease_places){k->lease, k->lease_expiry, k->worker_leases, k->active, NULL});
     return ff_claim_reply(out, &claim, W(reclaim));
 }

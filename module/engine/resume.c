@@ -16,6 +16,7 @@ static void resume_delayed(ff_key *core, const ff_resume *resume) {
                            .detail = FF_CONCAT(t, FF_TEXT("resume delay "), delay, FF_TEXT("ms"),
                                                cause, ff_str_text(resume->signal_name)),
                            .public_state = W(delayed)});
+    if (t->strict) ff_hash_set_number(core, W(delay_until), t->now + resume->delay);
     ff_zset_add(ff_zset_open(t, resume->delayed), resume->execution_id, t->now + resume->delay);
 }
 

@@ -153,6 +153,13 @@ static bool is_one_of(const ff_str *text, const ff_word *a, const ff_word *b, co
     return ff_str_is(text, a) || ff_str_is(text, b) || ff_str_is(text, c);
 }
 
+/* Strictly, a suspension takes signals at its own open waitpoints only. */
+static bool is_stale(delivery *d) {
+    const ff_str *of = ff_hash_get(d->waitpoint, W(suspension_id));
+    return !ff_str_is(ff_hash_get(d->waitpoint, W(state)), W(active)) ||
+           (ff_str_is_set(of) && !ff_str_equal(of, ff_hash_get(d->core, W(current_suspension_id))));
+}
+
 /* Whether execution, waitpoint and condition take signals. The waitpoint's state counts only in the
  * phases named here: in others, suspended among them, the condition alone decides. */
 static ff_code check_target(delivery *d) {
@@ -162,11 +169,22 @@ static ff_code check_target(delivery *d) {
         const ff_str *state = ff_hash_get(d->waitpoint, W(state));
         if (ff_str_is(state, W(pending))) return FF_WAITPOINT_PENDING_USE_BUFFER_SCRIPT;
         if (!ff_str_is(state, W(active))) return FF_TARGET_NOT_SIGNALABLE;
+    } else if (d->t->strict && is_stale(d)) {
+        return FF_WAITPOINT_CLOSED;
     }
     d->condition = ff_hash_open(d->t, d->k->common.condition);
     if (!ff_key_exists(d->condition)) return FF_WAITPOINT_NOT_FOUND;
     if (ff_str_is(ff_hash_get(d->condition, W(closed)), W(one))) return FF_WAITPOINT_CLOSED;
     return FF_OK;
+}
+
+/* The other waitpoints of the suspension, which a wire call leaves open in part. */
+static bool close_others(const delivery *d, const ff_closing *closing, ff_result *out) {
+    ff_extras extras;
+    ff_str *list = ff_hash_get(d->suspension, W(additional_waitpoints_json));
+    if (!ff_extras_parse(d->t, d->k->suspension, list, &extras, out)) return false;
+    ff_waits_close(d->suspension, &extras, closing);
+    return true;
 }
 
 /* Moves the execution, if it is suspended, and closes waitpoint, condition and suspension. False with
@@ -187,6 +205,7 @@ static bool resume(const delivery *d, const ff_closing *closing, ff_result *out)
     }
     ff_closing_write_condition(d->condition, closing);
     ff_closing_write_waitpoint(d->waitpoint, closing);
+    if (d->t->strict && !close_others(d, closing, out)) return false;
     if (ff_key_exists(d->suspension)) ff_closing_write_suspension(d->suspension, closing);
     ff_zset_remove(ff_zset_open(d->t, d->k->suspension_timeout), d->a->execution_id);
     return true;

@@ -58,6 +58,10 @@ ff_str *ff_subject_waitpoint(ff_subject *s, const char *suffix) {
     return ff_keyname_waitpoint(s->txn, s->tag, ff_subject_waitpoint_id(s), suffix);
 }
 
+ff_str *ff_subject_keystore(ff_subject *s) {
+    return FF_CONCAT(s->txn, FF_TEXT("ff:sec:"), s->tag, FF_TEXT(":waitpoint_hmac"));
+}
+
 ff_execution_complete_keys ff_subject_complete_keys(ff_subject *s) {
     return (ff_execution_complete_keys){
         .core = s->core_name,

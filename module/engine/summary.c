@@ -54,13 +54,19 @@ static ff_json *merge_positions(merge *m, const ff_json *patch, unsigned level) 
     return array;
 }
 
-/* The positions become names beside the members that are there. */
+/* The positions become names beside the members that are there; a member of the same name stays. */
 static void merge_positions_into(merge *m, ff_json *target, const ff_json *patch, unsigned level) {
     if (!enter(m, level)) return;
     for (size_t i = 0; i < ff_json_array_length(patch); i++) {
         ff_json *element = ff_json_at(patch, i);
         if (ff_json_kind(element) == FF_JSON_NULL) continue;
-        ff_json_set(target, ff_integer_text(m->arena, (int64_t)i + 1), value_of(m, element, level));
+        ff_text name = ff_integer_text(m->arena, (int64_t)i + 1);
+        ff_json *value = value_of(m, element, level);
+        if (ff_json_member_text(target, name)) {
+            ff_json_free(value);
+        } else {
+            ff_json_set(target, name, value);
+        }
     }
 }
 

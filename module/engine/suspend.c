@@ -82,12 +82,7 @@ static bool history_maxlen(const beginning *b, int64_t *maxlen) {
 }
 
 static bool stop_at_maxlen(beginning *b) {
-    ff_text given = ff_str_text(b->a->lease_history_maxlen);
-    return stop(b,
-                ff_refuse_with(
-                    b->out, FF_INVALID_INPUT,
-                    FF_CONCAT(b->txn, FF_TEXT("lease_history_maxlen must be a whole number, got: "),
-                              given)));
+    return stop(b, ff_bad_input(b->out, "lease_history_maxlen must be a whole number, 0 or more"));
 }
 
 static ff_code check_lease(beginning *b) {
@@ -251,6 +246,9 @@ static ff_verdict conclude_satisfied(beginning *b) {
     const ff_closing closing = {.reason = W(resumed), .satisfied = true};
     ff_closing_write_waitpoint(ff_hash_open(b->txn, b->k->waitpoint), &closing);
     write_condition(b, b->k->condition);
+    if (b->txn->strict) {
+        ff_closing_write_condition(ff_hash_open(b->txn, b->k->condition), &closing);
+    }
     return conclude(b, &(ff_outcome){.status = FF_ALREADY_SATISFIED,
                                      .suspension_id = b->a->suspension_id,
                                      .waitpoint = b->waitpoint});

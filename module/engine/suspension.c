@@ -5,7 +5,8 @@
 #include "engine/resume.h"
 #include "engine/vector.h"
 
-bool ff_suspension_is_open(ff_key *suspension) {
+/* Rule OPEN-SUSPENSION. */
+static bool is_open(ff_key *suspension) {
     return ff_str_is_set(ff_hash_get(suspension, W(suspension_id))) &&
            !ff_str_is_set(ff_hash_get(suspension, W(closed_at)));
 }
@@ -35,7 +36,7 @@ ff_verdict ff_suspension_resume(ff_txn *t, const ff_suspension_resume_keys *k,
     if (!ff_key_exists(core)) return ff_refuse(out, FF_EXECUTION_NOT_FOUND);
     if (!is_suspended(core)) return ff_refuse(out, FF_EXECUTION_NOT_SUSPENDED);
     ff_key *suspension = ff_hash_open(t, k->suspension);
-    if (!ff_suspension_is_open(suspension)) return ff_refuse(out, FF_EXECUTION_NOT_SUSPENDED);
+    if (!is_open(suspension)) return ff_refuse(out, FF_EXECUTION_NOT_SUSPENDED);
     if (a->execution_id == NULL) return ff_too_few_arguments(out, "1", 0);
     if (a->resume_delay_ms && !ff_str_to_number(a->resume_delay_ms, &resume.delay)) {
         return ff_not_a_number(out, "resume_delay_ms", a->resume_delay_ms);
@@ -44,11 +45,15 @@ ff_verdict ff_suspension_resume(ff_txn *t, const ff_suspension_resume_keys *k,
     const ff_word *bad = ff_resume_core(core, &resume);
     if (bad) return refuse_score(out, core, bad);
 
-    ff_closing_write_waitpoint(ff_hash_open(t, k->waitpoint), &closing);
+    if (t->strict) {
+        ff_waits_close(suspension, &extras, &closing);
+    } else {
+        ff_closing_write_waitpoint(ff_hash_open(t, k->waitpoint), &closing);
+        ff_extras_close(t, &extras, &closing);
+    }
     ff_closing_write_suspension(suspension, &closing);
     ff_zset_remove(ff_zset_open(t, k->suspension_timeout), a->execution_id);
     ff_tree_clear(t, k->suspension);
-    ff_extras_close(t, &extras, &closing);
     ff_result_add(out, ff_hash_get(core, W(public_state)));
     return ff_ok(out);
 }
@@ -205,7 +210,7 @@ ff_verdict ff_suspension_expire(ff_txn *t, const ff_suspension_expire_keys *k,
     if (!ff_key_exists(e.core)) return clean(&e, W(not_found_cleaned), out);
     if (!is_suspended(e.core)) return clean(&e, W(not_suspended_cleaned), out);
     e.suspension = ff_hash_open(t, k->suspension);
-    if (!ff_suspension_is_open(e.suspension)) {
+    if (!is_open(e.suspension)) {
         return clean(&e, W(no_active_suspension_cleaned), out);
     }
     switch (ff_hash_number(e.suspension, W(timeout_at), &e.timeout_at)) {

@@ -2,28 +2,31 @@
 
 #include <math.h>
 
+#include "engine/extras.h"
+#include "engine/keyname.h"
 #include "engine/lease.h"
 #include "engine/token.h"
 #include "engine/vector.h"
 
-static void write_identity(ff_key *record, const ff_waitpoint *waitpoint,
-                           const ff_waitpoint_owner *owner) {
-    ff_hash_set(record, W(waitpoint_id), waitpoint->id);
-    ff_hash_set(record, W(execution_id), owner->execution_id);
-    ff_hash_set(record, W(attempt_index), owner->attempt_index);
-    ff_hash_set(record, W(waitpoint_key), waitpoint->key);
-    ff_hash_set(record, W(suspension_id), owner->suspension_id);
-    ff_hash_set(record, W(waitpoint_token), waitpoint->token);
+/* What a signal looks at comes first: in a small hash a field is found by walking. */
+static void write_common(ff_key *record, const ff_word *state, const ff_waitpoint *waitpoint,
+                         const ff_waitpoint_owner *owner) {
     ff_hash_set_now(record, W(created_at));
+    ff_hash_set(record, W(waitpoint_key), waitpoint->key);
+    ff_hash_set_word(record, W(state), state);
     ff_hash_set_word(record, W(signal_count), W(zero));
     ff_hash_set_word(record, W(matched_signal_count), W(zero));
     ff_hash_set_empty(record, W(last_signal_at));
+    ff_hash_set(record, W(waitpoint_id), waitpoint->id);
+    ff_hash_set(record, W(execution_id), owner->execution_id);
+    ff_hash_set(record, W(attempt_index), owner->attempt_index);
+    ff_hash_set(record, W(suspension_id), owner->suspension_id);
+    ff_hash_set(record, W(waitpoint_token), waitpoint->token);
 }
 
 void ff_waitpoint_write_active(ff_key *record, const ff_waitpoint *waitpoint,
                                const ff_waitpoint_owner *owner, ff_str *expires_at) {
-    write_identity(record, waitpoint, owner);
-    ff_hash_set_word(record, W(state), W(active));
+    write_common(record, W(active), waitpoint, owner);
     ff_hash_set_now(record, W(activated_at));
     ff_hash_set(record, W(expires_at), expires_at);
 }
@@ -31,8 +34,7 @@ void ff_waitpoint_write_active(ff_key *record, const ff_waitpoint *waitpoint,
 static void write_pending(ff_key *record, const ff_waitpoint *waitpoint,
                           const ff_waitpoint_create_args *a) {
     const ff_waitpoint_owner owner = {a->execution_id, a->attempt_index, W(empty)->str};
-    write_identity(record, waitpoint, &owner);
-    ff_hash_set_word(record, W(state), W(pending));
+    write_common(record, W(pending), waitpoint, &owner);
     ff_hash_set(record, W(expires_at), a->expires_at);
     FF_CLEAR(record, W(activated_at), W(satisfied_at), W(closed_at), W(close_reason));
 }
@@ -96,6 +98,28 @@ ff_verdict ff_waitpoint_create(ff_txn *t, const ff_waitpoint_create_keys *k,
     return ff_ok(out);
 }
 
+/* Whether a record is that of the suspension which the waitpoint belongs to. */
+static bool is_of(ff_key *suspension, ff_key *record) {
+    ff_str *id = ff_hash_get(record, W(suspension_id));
+    return ff_str_is_set(id) && ff_str_equal(id, ff_hash_get(suspension, W(suspension_id)));
+}
+
+/* Closing one waitpoint of a suspension closes all of them, conditions included. False after a refusal. */
+static bool close_strictly(ff_txn *t, const ff_waitpoint_close_keys *k, ff_key *record,
+                           const ff_closing *closing, ff_result *out) {
+    ff_extras extras;
+    ff_key *suspension =
+        ff_hash_open(t, ff_keyname_beside_core(t, k->core, ":suspension:current"));
+    ff_waits_close_condition(t, k->waitpoint, closing);
+    if (!is_of(suspension, record)) return true;
+    if (!ff_extras_parse(t, ff_key_name(suspension),
+                         ff_hash_get(suspension, W(additional_waitpoints_json)), &extras, out)) {
+        return false;
+    }
+    ff_waits_close(suspension, &extras, closing);
+    return true;
+}
+
 ff_verdict ff_waitpoint_close(ff_txn *t, const ff_waitpoint_close_keys *k,
                               const ff_waitpoint_close_args *a, ff_result *out) {
     ff_key *record = ff_hash_open(t, k->waitpoint);
@@ -107,9 +131,10 @@ ff_verdict ff_waitpoint_close(ff_txn *t, const ff_waitpoint_close_keys *k,
     if (!is_open(record)) return ff_refuse(out, FF_WAITPOINT_NOT_OPEN);
     if (a->waitpoint_id == NULL) return ff_too_few_arguments(out, "1", 0);
 
-    ff_hash_set_word(record, W(state), W(closed));
-    ff_hash_set_now(record, W(closed_at));
-    ff_hash_set(record, W(close_reason), ff_str_or(a->reason, W(proactive_close)));
+    ff_str *reason = ff_str_or(a->reason, W(proactive_close));
+    const ff_closing closing = {.reason = ff_field_str(t, reason)};
+    if (t->strict && !close_strictly(t, k, record, &closing, out)) return FF_DISCARD;
+    ff_closing_write_waitpoint(record, &closing);
     ff_zset_remove(ff_zset_open(t, k->pending_waitpoint_expiry), a->waitpoint_id);
     return ff_ok(out);
 }

@@ -2,41 +2,26 @@
 
 #include "base/number.h"
 #include "store/key.h"
+#include "store/packed.h"
 
-enum { INDEX_FROM = 48 }; /* below this many fields a walk is faster than hashing */
-
-static uint32_t hash_of(ff_text text) {
-    uint32_t h = 2166136261u;
-    for (size_t i = 0; i < text.len; i++) h = (h ^ (unsigned char)text.ptr[i]) * 16777619u;
-    return h;
-}
+enum { INDEX_FROM = 64 }; /* up to this many fields a walk is faster than hashing */
 
 static bool same_field(const ff_word *a, const ff_word *b) {
     if (a == b) return true;
     return a->text.len == b->text.len && memcmp(a->text.ptr, b->text.ptr, a->text.len) == 0;
 }
 
-static void index_insert(ff_cells *cells, size_t position) {
-    size_t slot = hash_of(cells->items[position].field->text) % cells->index_size;
-    while (cells->index[slot]) slot = (slot + 1) % cells->index_size;
-    cells->index[slot] = (uint32_t)position + 1;
-}
-
-static void index_build(ff_txn *t, ff_cells *cells) {
-    cells->index_size = cells->capacity * 2;
-    cells->index = ff_arena_alloc(&t->arena, cells->index_size * sizeof *cells->index);
-    memset(cells->index, 0, cells->index_size * sizeof *cells->index);
-    for (size_t i = 0; i < cells->count; i++) index_insert(cells, i);
+/* The index holds positions, since cells move when their array grows; 0 is "not there". */
+static void index_cell(ff_key *key, size_t position) {
+    ff_cells *cells = &key->u.cells;
+    *ff_table_at(&cells->index, &key->txn->arena, cells->items[position].field->text) =
+        (void *)(uintptr_t)(position + 1);
 }
 
 static ff_cell *find_cell(const ff_cells *cells, const ff_word *field) {
-    if (cells->index) {
-        size_t slot = hash_of(field->text) % cells->index_size;
-        for (; cells->index[slot]; slot = (slot + 1) % cells->index_size) {
-            ff_cell *cell = &cells->items[cells->index[slot] - 1];
-            if (same_field(cell->field, field)) return cell;
-        }
-        return NULL;
+    if (cells->count > INDEX_FROM) {
+        uintptr_t position = (uintptr_t)ff_table_get(&cells->index, field->text);
+        return position ? &cells->items[position - 1] : NULL;
     }
     for (size_t i = 0; i < cells->count; i++) {
         if (same_field(cells->items[i].field, field)) return &cells->items[i];
@@ -46,15 +31,14 @@ static ff_cell *find_cell(const ff_cells *cells, const ff_word *field) {
 
 static ff_cell *add_cell(ff_key *key, const ff_word *field) {
     ff_cells *cells = &key->u.cells;
-    bool grows = cells->count == cells->capacity;
     cells->items =
         ff_txn_grow(key->txn, cells->items, cells->count, &cells->capacity, sizeof *cells->items);
     ff_cell *cell = &cells->items[cells->count++];
     *cell = (ff_cell){.field = field, .known = !ff_key_readable(key) || cells->loaded};
-    if (cells->index && !grows) {
-        index_insert(cells, cells->count - 1);
+    if (cells->count == INDEX_FROM + 1) {
+        for (size_t i = 0; i < cells->count; i++) index_cell(key, i);
     } else if (cells->count > INDEX_FROM) {
-        index_build(key->txn, cells);
+        index_cell(key, cells->count - 1);
     }
     return cell;
 }
@@ -207,13 +191,24 @@ static bool unchanged(const ff_cell *cell) {
     return ff_str_equal(cell->old, cell->staged);
 }
 
-static void apply_sets(ff_key *key, ff_str **sent) {
+/* In one go where that pays, else field by field. */
+static void write_cells(ff_key *key) {
+    const ff_cells *cells = &key->u.cells;
+    if (ff_packed_write(key)) return;
+    for (size_t i = 0; i < cells->count; i++) {
+        const ff_cell *cell = &cells->items[i];
+        if (cell->change == FF_CELL_CLEAN || unchanged(cell)) continue;
+        ValkeyModule_HashSet(key->handle, VALKEYMODULE_HASH_NONE, cell->field->str,
+                             cell->change == FF_CELL_SET ? cell->staged : VALKEYMODULE_HASH_DELETE,
+                             NULL);
+    }
+}
+
+static void replicate_sets(ff_key *key, ff_str **sent) {
     size_t count = 0;
     for (size_t i = 0; i < key->u.cells.count; i++) {
         const ff_cell *cell = &key->u.cells.items[i];
         if (cell->change != FF_CELL_SET || unchanged(cell)) continue;
-        ValkeyModule_HashSet(key->handle, VALKEYMODULE_HASH_NONE, cell->field->str, cell->staged,
-                             NULL);
         sent[count++] = cell->field->str;
         sent[count++] = cell->staged;
     }
@@ -222,13 +217,11 @@ static void apply_sets(ff_key *key, ff_str **sent) {
     ff_key_notify(key, VALKEYMODULE_NOTIFY_HASH, "hset");
 }
 
-static void apply_removals(ff_key *key, ff_str **sent) {
+static void replicate_removals(ff_key *key, ff_str **sent) {
     size_t count = 0;
     for (size_t i = 0; i < key->u.cells.count; i++) {
         const ff_cell *cell = &key->u.cells.items[i];
         if (cell->change != FF_CELL_REMOVED || unchanged(cell)) continue;
-        ValkeyModule_HashSet(key->handle, VALKEYMODULE_HASH_NONE, cell->field->str,
-                             VALKEYMODULE_HASH_DELETE, NULL);
         sent[count++] = cell->field->str;
     }
     if (count == 0) return;
@@ -241,6 +234,7 @@ void ff_hash_apply(ff_key *key) {
     size_t most = key->u.cells.count * 2;
     if (most == 0) return;
     ff_str **sent = ff_arena_alloc(&key->txn->arena, most * sizeof *sent);
-    apply_sets(key, sent);
-    apply_removals(key, sent);
+    write_cells(key);
+    replicate_sets(key, sent);
+    replicate_removals(key, sent);
 }

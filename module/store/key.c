@@ -13,16 +13,6 @@ static bool type_matches(const ff_key *key, ff_type type) {
     return ValkeyModule_KeyType(key->handle) == key_types[type];
 }
 
-static ff_key *fail_wrong_type(ff_txn *t) {
-    static ff_key nothing = {.inert = true};
-    t->state = FF_TXN_WRONG_TYPE;
-    /* A key of its own, so that what the operation stages on it reaches no other. */
-    ff_key *key = ff_arena_alloc(&t->arena, sizeof *key);
-    *key = nothing;
-    key->txn = t;
-    return key;
-}
-
 /* Sets are written by plain commands, which may free the value that a handle points to: their handle
  * does not outlive the look at it. */
 static void close_handle_of_set(ff_key *key) {
@@ -34,7 +24,8 @@ static void close_handle_of_set(ff_key *key) {
 enum { INDEX_FROM = 32 }; /* up to this many open keys a walk is faster than hashing */
 
 static ff_key *find_indexed(ff_txn *t, ff_text text) {
-    for (ff_key *key = t->indexed_key ? t->indexed_key->next : t->keys; key; key = key->next) {
+    ff_key *key = t->indexed_key ? t->indexed_key->next : t->keys;
+    for (; key != NULL; key = key->next) {
         *ff_table_at(&t->key_index, &t->arena, key->text) = key;
         t->indexed_key = key;
     }
@@ -50,8 +41,29 @@ static ff_key *find_open(ff_txn *t, const ff_str *name, ff_text text) {
     return NULL;
 }
 
+static ff_key *new_inert(ff_txn *t) {
+    ff_key *key = ff_arena_alloc(&t->arena, sizeof *key);
+    *key = (ff_key){.txn = t, .inert = true};
+    return key;
+}
+
+/* A key of its own, so that what the operation stages on it reaches no other. */
+static ff_key *fail_wrong_type(ff_txn *t) {
+    t->state = FF_TXN_WRONG_TYPE;
+    return new_inert(t);
+}
+
+/* A name that does not exist may be passed for keys of several types, as long as nobody writes to it: callers
+ * do so with placeholders. */
+static ff_key *second_role_of_missing(ff_txn *t) {
+    ff_key *key = new_inert(t);
+    key->fails_on_write = true;
+    return key;
+}
+
 static ff_key *reopen(ff_txn *t, ff_key *key, ff_type type) {
     if (type == FF_ANY || key->type == type) return key;
+    if (key->type != FF_ANY && !ff_key_exists(key)) return second_role_of_missing(t);
     if (key->type != FF_ANY || !type_matches(key, type)) return fail_wrong_type(t);
     key->type = type;
     if (!key->deleted) close_handle_of_set(key);
@@ -69,14 +81,9 @@ static void append_key(ff_txn *t, ff_key *key) {
 }
 
 ff_key *ff_key_open(ff_txn *t, ff_str *name, ff_type type) {
-    ff_key *key;
-    if (name == NULL) {
-        key = ff_arena_alloc(&t->arena, sizeof *key);
-        *key = (ff_key){.txn = t, .inert = true};
-        return key;
-    }
+    if (name == NULL) return new_inert(t);
     ff_text text = ff_str_text(name);
-    key = find_open(t, name, text);
+    ff_key *key = find_open(t, name, text);
     if (key) return reopen(t, key, type);
 
     int mode = t->readonly ? VALKEYMODULE_READ : VALKEYMODULE_READ | VALKEYMODULE_WRITE;

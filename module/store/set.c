@@ -1,3 +1,6 @@
+#include <inttypes.h>
+
+#include "base/number.h"
 #include "store/key.h"
 
 /* Sets have no low-level API: they are read and written by plain commands. */
@@ -26,8 +29,8 @@ bool ff_set_has(ff_key *key, ff_str *member) {
     return change ? !change->removed : on_server(key, member);
 }
 
-/* Takes over the reply to SMEMBERS. */
-static ff_strs read_members(ff_txn *t, ValkeyModuleCallReply *reply) {
+/* The elements of an array of texts. An error instead of it means that the key holds another type. */
+static ff_strs read_elements(ff_txn *t, ValkeyModuleCallReply *reply) {
     ff_strs members = {NULL, 0};
     if (reply == NULL) return members;
     if (ValkeyModule_CallReplyType(reply) == VALKEYMODULE_REPLY_ERROR) {
@@ -39,6 +42,32 @@ static ff_strs read_members(ff_txn *t, ValkeyModuleCallReply *reply) {
     for (size_t i = 0; i < members.count; i++) {
         ValkeyModuleCallReply *member = ValkeyModule_CallReplyArrayElement(reply, i);
         members.items[i] = ff_txn_keep(t, ValkeyModule_CreateStringFromCallReply(member));
+    }
+    return members;
+}
+
+/* Takes over the reply to SMEMBERS. */
+static ff_strs read_members(ff_txn *t, ValkeyModuleCallReply *reply) {
+    ff_strs members = read_elements(t, reply);
+    if (reply) ValkeyModule_FreeCallReply(reply);
+    return members;
+}
+
+ff_strs ff_set_scan(ff_txn *t, ff_text name, uint64_t *cursor, int64_t count) {
+    ff_strs members = {NULL, 0};
+    ff_text from = ff_arena_printf(&t->arena, "%" PRIu64, *cursor);
+    ValkeyModuleCallReply *reply = ValkeyModule_Call(t->ctx, "SSCAN", "bccl", name.ptr, name.len,
+                                                     from.ptr, "COUNT", (long long)count);
+    *cursor = 0;
+    if (reply == NULL) return members;
+    if (ValkeyModule_CallReplyType(reply) == VALKEYMODULE_REPLY_ARRAY) {
+        size_t length;
+        const char *next = ValkeyModule_CallReplyStringPtr(
+            ValkeyModule_CallReplyArrayElement(reply, 0), &length);
+        ff_unsigned_parse(ff_text_make(next, length), cursor);
+        members = read_elements(t, ValkeyModule_CallReplyArrayElement(reply, 1));
+    } else {
+        t->state = FF_TXN_WRONG_TYPE;
     }
     ValkeyModule_FreeCallReply(reply);
     return members;
@@ -99,8 +128,8 @@ static const ff_change *apply_run(ff_key *key, const ff_change *run, ff_str **me
     size_t count = 0;
     const ff_change *c = run;
     for (; c != NULL && c->removed == run->removed; c = c->next) members[count++] = c->member;
-    ValkeyModuleCallReply *reply = ValkeyModule_Call(
-        key->txn->ctx, run->removed ? "SREM" : "SADD", "!sv", key->name, members, count);
+    ValkeyModuleCallReply *reply = ValkeyModule_Call(key->txn->ctx, run->removed ? "SREM" : "SADD",
+                                                     "!sv", key->name, members, count);
     if (reply) ValkeyModule_FreeCallReply(reply);
     return c;
 }
@@ -108,7 +137,6 @@ static const ff_change *apply_run(ff_key *key, const ff_change *run, ff_str **me
 void ff_set_apply(ff_key *key) {
     const ff_change *run = key->u.changes.first;
     if (run == NULL) return;
-    ff_str **members =
-        ff_arena_array(&key->txn->arena, key->u.changes.count, sizeof(ff_str *));
+    ff_str **members = ff_arena_array(&key->txn->arena, key->u.changes.count, sizeof(ff_str *));
     while (run) run = apply_run(key, run, members);
 }

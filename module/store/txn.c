@@ -165,7 +165,7 @@ void ff_txn_discard(ff_txn *t) { close_keys(t); }
 void ff_txn_end(ff_txn *t) {
     for (struct ff_owned *o = t->owned; o != NULL; o = o->next) o->release(o->object);
     for (size_t i = 0; i < t->str_count; i++) ValkeyModule_FreeString(NULL, t->strs[i]);
-    if (t->arena.first) first_block_taken = false;
+    if (t->arena.first == first_block) first_block_taken = false;
     ff_arena_release(&t->arena);
 }
 

@@ -47,6 +47,17 @@ size_t ff_zset_range(ff_key *key, double min, bool exclusive_min, double max, si
     return count;
 }
 
+size_t ff_zset_count_above(const ff_key *key, double bound) {
+    char above[FF_NUMBER_MAX + 1] = "(";
+    if (!ff_key_readable(key)) return 0;
+    ff_number_format_server(bound, above + 1);
+    ValkeyModuleCallReply *reply =
+        ValkeyModule_Call(key->txn->ctx, "ZCOUNT", "scc", key->name, above, "+inf");
+    size_t count = reply ? (size_t)ValkeyModule_CallReplyInteger(reply) : 0;
+    if (reply) ValkeyModule_FreeCallReply(reply);
+    return count;
+}
+
 size_t ff_zset_prune(ff_key *key, double max) {
     if (!ff_key_readable(key) || key->txn->readonly) return 0;
     if (ValkeyModule_ZsetFirstInScoreRange(key->handle, -INFINITY, max, 0, 0) != VALKEYMODULE_OK)

@@ -80,7 +80,7 @@ EFFECTS = [
      CAPABILITY_STAMP),
     (("ff_deliver_signal", "ff_buffer_signal_for_pending_waitpoint"), TOKEN_CODES, TOKEN_STAMP),
     (("ff_claim_resumed_execution",), ("claim_grant_expired",), {"ff:exec:*:claim_grant": None}),
-    (("ff_reclaim_execution",), ("max_retries_exhausted",), {"ff:*": None}),
+    (("ff_reclaim_execution",), ("max_retries_exhausted *",), {"ff:*": None}),
     (("ff_create_budget",), ("invalid_input dim_count must be a number*",),
      {"ff:idx:*:budget_policies": None}),
     (("ff_add_execution_to_flow",), ("already_member_of_different_flow:*",),
@@ -142,7 +142,7 @@ class Seed:
     def shape(self):
         """Calls of the same shape take the same way through the function, more or less."""
         step = self.scenario["steps"][self.position]
-        status = step["reply"][1] if isinstance(step["reply"], list) else ""
+        status = str(step["reply"][:2]) if isinstance(step["reply"], list) else ""
         changes = tuple(sorted((key.rsplit(":", 1)[-1] if change else "gone")
                                for key, change in step.get("changes", {}).items()))
         return (len(self.keys), len(self.args), status, changes)

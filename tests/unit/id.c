@@ -132,6 +132,26 @@ Test(id, references_of_each_family) {
     ff_arena_release(arena);
 }
 
+Test(id, places_ids) {
+    const uint16_t counts[] = {1, 2, 7, 256, 1000, 32768, 65535};
+    uint32_t random = 1;
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+        for (int round = 0; round < 2000; round++) {
+            uint8_t bytes[16];
+            for (size_t b = 0; b < sizeof(bytes); b++) {
+                random = random * 1664525u + 1013904223u;
+                bytes[b] = (uint8_t)(random >> 24);
+            }
+            ff_uuid uuid = ff_uuid_v4(bytes);
+            ff_uuid before = uuid;
+            uint16_t partition = (uint16_t)((random >> 8) % counts[i]);
+            ff_partition_place_uuid(&uuid, partition, counts[i]);
+            cr_assert_eq(ff_partition_of_uuid(&uuid, counts[i]), partition);
+            cr_assert(memcmp(&uuid, &before, 14) == 0);
+        }
+    }
+}
+
 Test(id, lanes) {
     char long_lane[65];
     memset(long_lane, 'x', sizeof(long_lane));

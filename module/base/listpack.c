@@ -1,0 +1,139 @@
+#include "base/listpack.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#include "base/number.h"
+
+enum {
+    HASH_LISTPACK = 16, /* the RDB's name for the type */
+    RDB_VERSION = 11,   /* the oldest that a server we run on writes; newer ones read it */
+    HEADER = 6,         /* total bytes, number of entries */
+    ENTRY_EXTRA = 12,   /* at most, around the bytes of a text: its encoding and its back length */
+    END = 0xFF,
+    COUNT_UNKNOWN = 0xFFFF,
+};
+
+/* ---- The checksum: CRC-64 with the Jones polynomial, eight bytes at a time ---- */
+
+static uint64_t crc_tables[8][256];
+
+__attribute__((constructor)) static void make_crc_tables(void) {
+    for (unsigned byte = 0; byte < 256; byte++) {
+        uint64_t crc = byte;
+        for (int bit = 0; bit < 8; bit++) {
+            crc = crc & 1 ? crc >> 1 ^ UINT64_C(0x95ac9329ac4bc9b5) : crc >> 1;
+        }
+        crc_tables[0][byte] = crc;
+    }
+    for (unsigned byte = 0; byte < 256; byte++) {
+        for (int i = 1; i < 8; i++) {
+            uint64_t crc = crc_tables[i - 1][byte];
+            crc_tables[i][byte] = crc_tables[0][crc & 0xff] ^ crc >> 8;
+        }
+    }
+}
+
+static uint64_t crc64(const unsigned char *bytes, size_t length) {
+    uint64_t crc = 0;
+    for (; length >= 8; bytes += 8, length -= 8) {
+        uint64_t next;
+        memcpy(&next, bytes, sizeof next);
+        crc ^= next;
+        uint64_t sum = 0;
+        for (int i = 0; i < 8; i++) sum ^= crc_tables[7 - i][crc >> (8 * i) & 0xff];
+        crc = sum;
+    }
+    while (length--) crc = crc_tables[0][(crc ^ *bytes++) & 0xff] ^ crc >> 8;
+    return crc;
+}
+
+/* ---- Entries ---- */
+
+static unsigned char *put_little_endian(unsigned char *to, uint64_t value, int bytes) {
+    for (int i = 0; i < bytes; i++) *to++ = (unsigned char)(value >> (8 * i));
+    return to;
+}
+
+static unsigned char *put_integer(unsigned char *to, int64_t value) {
+    uint64_t bits = (uint64_t)value;
+    if (value >= 0 && value <= 127) {
+        *to++ = (unsigned char)value;
+    } else if (value >= -4096 && value <= 4095) {
+        *to++ = (unsigned char)(0xC0 | (bits >> 8 & 0x1F));
+        *to++ = (unsigned char)bits;
+    } else if (value >= INT16_MIN && value <= INT16_MAX) {
+        *to++ = 0xF1;
+        to = put_little_endian(to, bits, 2);
+    } else if (value >= -8388608 && value <= 8388607) {
+        *to++ = 0xF2;
+        to = put_little_endian(to, bits, 3);
+    } else if (value >= INT32_MIN && value <= INT32_MAX) {
+        *to++ = 0xF3;
+        to = put_little_endian(to, bits, 4);
+    } else {
+        *to++ = 0xF4;
+        to = put_little_endian(to, bits, 8);
+    }
+    return to;
+}
+
+static unsigned char *put_text(unsigned char *to, ff_text text) {
+    if (text.len < 64) {
+        *to++ = (unsigned char)(0x80 | text.len);
+    } else {
+        *to++ = (unsigned char)(0xE0 | text.len >> 8);
+        *to++ = (unsigned char)text.len;
+    }
+    if (text.len) memcpy(to, text.ptr, text.len);
+    return to + text.len;
+}
+
+/* The length of an entry again, behind it, readable backwards. */
+static unsigned char *put_back_length(unsigned char *to, size_t length) {
+    if (length < 128) {
+        *to++ = (unsigned char)length;
+    } else {
+        *to++ = (unsigned char)(length >> 7);
+        *to++ = (unsigned char)(128 | (length & 127));
+    }
+    return to;
+}
+
+/* Numbers are kept as such, in the forms that the server chooses. */
+static unsigned char *put_entry(unsigned char *to, ff_text text) {
+    unsigned char *start = to;
+    int64_t integer;
+    if (text.len <= 20 && ff_integer_parse(text, &integer)) {
+        to = put_integer(to, integer);
+    } else {
+        to = put_text(to, text);
+    }
+    return put_back_length(to, (size_t)(to - start));
+}
+
+static unsigned char *put_listpack(unsigned char *to, const ff_text *texts, size_t count) {
+    unsigned char *start = to;
+    to += HEADER;
+    for (size_t i = 0; i < count; i++) to = put_entry(to, texts[i]);
+    *to++ = END;
+    put_little_endian(start, (uint64_t)(to - start), 4);
+    put_little_endian(start + 4, count < COUNT_UNKNOWN ? count : COUNT_UNKNOWN, 2);
+    return to;
+}
+
+ff_text ff_listpack_payload(ff_arena *arena, const ff_text *texts, size_t count) {
+    size_t room = 32 + HEADER;
+    for (size_t i = 0; i < count; i++) room += texts[i].len + ENTRY_EXTRA;
+    unsigned char *payload = (unsigned char *)ff_arena_bytes(arena, room);
+    unsigned char *to = payload;
+    *to++ = HASH_LISTPACK;
+    *to++ = 0x80; /* a length of four bytes follows, the highest first */
+    unsigned char *length = to;
+    to = put_listpack(to + 4, texts, count);
+    size_t bytes = (size_t)(to - length - 4);
+    for (int i = 0; i < 4; i++) length[i] = (unsigned char)(bytes >> (8 * (3 - i)));
+    to = put_little_endian(to, RDB_VERSION, 2);
+    to = put_little_endian(to, crc64(payload, (size_t)(to - payload)), 8);
+    return ff_text_make((const char *)payload, (size_t)(to - payload));
+}

@@ -1,0 +1,331 @@
+#include <math.h>
+#include <string.h>
+
+#include "base/fnv.h"
+#include "claim/candidate.h"
+#include "claim/claim.h"
+#include "claim/lapse.h"
+#include "claim/route.h"
+#include "claim/slot.h"
+#include "claim/waiter.h"
+#include "config.h"
+#include "counters.h"
+#include "permission.h"
+#include "presence.h"
+#include "store/walk.h"
+
+enum { TAKE_MOST = 64 }; /* entries read from an index at once */
+
+/* ---- Lanes ---- */
+
+static ff_claim_lane *first_lane;
+static ValkeyModuleDict *lanes_by_name;
+
+const ff_claim_lane *ff_claim_lanes(void) { return first_lane; }
+
+/* Only lanes that have data are remembered: names come from clients. */
+static ff_claim_lane *lane_named(ff_text name, const ff_lane *known, ff_claim_lane *fleeting) {
+    ff_claim_lane *lane =
+        ValkeyModule_DictGetC(lanes_by_name, (void *)(uintptr_t)name.ptr, name.len, NULL);
+    if (lane) return lane;
+    *fleeting = (ff_claim_lane){.name = name};
+    if (known == NULL) return fleeting;
+    lane = ValkeyModule_Alloc(sizeof *lane);
+    *lane = (ff_claim_lane){.name = known->name, .next = first_lane};
+    ValkeyModule_DictSetC(lanes_by_name, (void *)(uintptr_t)name.ptr, name.len, lane);
+    first_lane = lane;
+    return lane;
+}
+
+static void on_index_write(ff_index index, ff_lane *lane, uint16_t partition) {
+    if (index == FF_INDEX_LEASE_EXPIRY) {
+        ff_lapse_mark(partition);
+        ff_waiters_reconsider();
+    } else if (index == FF_INDEX_ELIGIBLE) {
+        ff_waiters_stir(lane->name);
+    }
+}
+
+int ff_claim_load(ValkeyModuleCtx *ctx) {
+    lanes_by_name = ValkeyModule_CreateDict(NULL);
+    ff_lapse_load();
+    ff_slot_load(ctx);
+    ff_waiters_load(ctx);
+    ff_presence_listen(on_index_write);
+    return ff_route_load(ctx);
+}
+
+void ff_claim_unload(void) {
+    if (lanes_by_name) ValkeyModule_FreeDict(NULL, lanes_by_name);
+    while (first_lane) {
+        ff_claim_lane *lane = first_lane;
+        first_lane = lane->next;
+        ValkeyModule_Free(lane);
+    }
+    ff_lapse_unload();
+    ff_slot_unload();
+    ff_route_unload();
+    ff_waiters_unload();
+}
+
+/* ---- Where a search begins ---- */
+
+/* All workers share a cursor, which moves on once in each rotation window. */
+static uint32_t cursor_at(double now, uint32_t count) {
+    static int64_t window = -1;
+    static uint32_t cursor;
+    int64_t epoch = (int64_t)now / ff_config.claim_rotation_ms;
+    if (window >= 0 && epoch != window) {
+        cursor = (uint32_t)((cursor + (uint64_t)ff_config.claim_partitions_per_scan) % count);
+    }
+    window = epoch;
+    return cursor % count;
+}
+
+static double clock_now(void) { return (double)(ValkeyModule_CachedMicroseconds() / 1000); }
+
+void ff_claim_search_begin(ff_claim_search *search, const ff_claim_order *order) {
+    uint16_t count = ff_partition_count(FF_FAMILY_FLOW);
+    search->start = order->partition;
+    if (ff_text_is_absent(order->partition_tag)) {
+        search->start = (ff_fnv1a_mod(order->instance, count) + cursor_at(clock_now(), count)) %
+                        (uint32_t)count;
+    }
+    search->exhausted = false;
+    search->retry_at = INFINITY;
+}
+
+/* ---- The cycle ---- */
+
+/* One of the two places where executions come from, as one call walks through it. */
+typedef struct source {
+    ff_index index;
+    ff_claim_outcome (*try)(ff_claim_call *call, const ff_claim_spot *spot, ff_str *execution_id);
+    ff_walk walk;         /* through the index of one partition */
+    bool inside;          /* the walk has begun */
+    bool over;            /* nothing more to be had in this call */
+    size_t take;          /* how many entries to read next */
+    long long strangers;  /* stepped over in this partition */
+    bool parked;          /* something in this partition */
+    long long visited;
+    char tag[FF_TAG_MAX];
+    ff_claim_spot spot;
+} source;
+
+typedef struct cycle {
+    ff_claim_call call;
+    ff_claim_search *search;
+    const ff_lane *known; /* NULL: no data of this lane */
+    uint32_t span;        /* partitions in the ring */
+    uint32_t count;
+    bool in_cluster;
+    size_t wanted;    /* length of the list when all was handed out that was asked for */
+    long long passed; /* blocked or stepped over, of ff.claim-block-limit */
+    bool stopped;     /* by that limit */
+} cycle;
+
+static int32_t next_marked(const cycle *c, const source *s, uint32_t from) {
+    if (s->index == FF_INDEX_LEASE_EXPIRY) return ff_lapse_next(from, c->call.now);
+    return c->known ? ff_presence_next(FF_INDEX_ELIGIBLE, c->known, from) : -1;
+}
+
+/* Moves on in the ring to a partition that may hold something; false when there is none. */
+static bool seek(const cycle *c, const source *s, uint32_t *offset) {
+    uint32_t start = c->search->start;
+    if (*offset >= c->span) return false;
+    uint32_t from = (start + *offset) % c->count;
+    int32_t found = next_marked(c, s, from);
+    if (c->span == 1) return found == (int32_t)from;
+    if (from >= start) {
+        if (found >= 0) {
+            *offset = (uint32_t)found - start;
+            return true;
+        }
+        found = next_marked(c, s, 0);
+    }
+    if (found < 0 || (uint32_t)found >= start) return false;
+    *offset = c->count - start + (uint32_t)found;
+    return true;
+}
+
+static void leave_partition(source *s) {
+    ff_walk_reset(&s->walk);
+    s->inside = false;
+}
+
+static bool enter_partition(cycle *c, source *s, uint16_t number) {
+    s->spot.partition = (ff_partition){FF_FAMILY_FLOW, number};
+    if (c->in_cluster &&
+        ff_permission_of_partition(c->call.ctx, s->spot.partition) != FF_MAY_WRITE) {
+        return false;
+    }
+    s->spot.tag = ff_text_make(s->tag, ff_tag_format(s->spot.partition, s->tag));
+    s->spot.index = ff_index_key(c->call.list->txn, s->index, c->known, number);
+    s->inside = true;
+    s->strangers = 0;
+    s->parked = false;
+    int64_t wanted = c->call.order->count;
+    s->take = wanted < TAKE_MOST ? (size_t)wanted : TAKE_MOST;
+    return true;
+}
+
+/* The entry to be tried next; NULL when the partition has no more. */
+static ff_str *next_entry(cycle *c, source *s) {
+    double max = s->index == FF_INDEX_LEASE_EXPIRY ? c->call.now : INFINITY;
+    bool first = !s->walk.started && s->walk.count == 0;
+    ff_walk_state state = ff_walk_zset(&s->walk, c->call.ctx, s->spot.index, max, s->take);
+    if (state == FF_WALK_EMPTY && s->index == FF_INDEX_ELIGIBLE) {
+        ff_presence_clear(FF_INDEX_ELIGIBLE, (ff_lane *)(uintptr_t)c->known,
+                          s->spot.partition.number);
+    }
+    if (state != FF_WALK_TAKEN) return NULL;
+    if (first) {
+        s->visited++;
+        ff_count(FF_COUNT_CLAIM_VISITED);
+    }
+    s->take = s->take * 4 < TAKE_MOST ? s->take * 4 : TAKE_MOST;
+    return ff_walk_entry(&s->walk)->member;
+}
+
+/* Tries the entries of one partition. True when something was handed out. */
+static bool search_partition(cycle *c, source *s) {
+    while (c->passed < ff_config.claim_block_limit) {
+        ff_str *execution_id = next_entry(c, s);
+        if (execution_id == NULL) return false;
+        ff_claim_outcome outcome = s->try(&c->call, &s->spot, execution_id);
+        bool goes = outcome == FF_CLAIM_PARKED ||
+                    (outcome == FF_CLAIM_TAKEN && !c->call.order->grant_ttl_ms);
+        ff_walk_next(&s->walk, !goes);
+        switch (outcome) {
+        case FF_CLAIM_TAKEN: return true;
+        case FF_CLAIM_STRANGE:
+            if (++s->strangers >= ff_config.claim_lookahead) return false;
+            break;
+        case FF_CLAIM_PARKED: s->parked = true; c->passed++; break;
+        case FF_CLAIM_PASSED:
+            c->call.lane->stepped_over++;
+            c->passed++;
+            break;
+        }
+    }
+    c->stopped = true;
+    return false;
+}
+
+/* Goes on in the ring until something was handed out; false when nothing more is to be had in this call. */
+static bool take_from(cycle *c, source *s, uint32_t *offset) {
+    while (!s->over && !c->stopped) {
+        if (!s->inside) {
+            if (!seek(c, s, offset)) {
+                *offset = c->span;
+                break;
+            }
+            if (s->visited >= ff_config.claim_partitions_per_scan) break;
+            uint32_t number = (c->search->start + *offset) % c->count;
+            if (!enter_partition(c, s, (uint16_t)number)) {
+                ++*offset;
+                continue;
+            }
+        }
+        if (search_partition(c, s)) return true;
+        leave_partition(s);
+        /* A search that goes on later looks again where it has parked something. */
+        if (!c->stopped || !s->parked) ++*offset;
+    }
+    s->over = true;
+    return false;
+}
+
+static bool take_one(cycle *c, source *queued, source *lapsed, ff_claim_place *place) {
+    ff_claim_lane *lane = c->call.lane;
+    if (c->call.order->grant_ttl_ms) return take_from(c, queued, &place->queued);
+    bool taken = lane->lapsed_first ? take_from(c, lapsed, &place->lapsed) ||
+                                          take_from(c, queued, &place->queued)
+                                    : take_from(c, queued, &place->queued) ||
+                                          take_from(c, lapsed, &place->lapsed);
+    if (taken) lane->lapsed_first = !lane->lapsed_first;
+    return taken;
+}
+
+static void search_lane(cycle *c, size_t i) {
+    const ff_claim_order *order = c->call.order;
+    source queued = {.index = FF_INDEX_ELIGIBLE, .try = ff_candidate_queued};
+    source lapsed = {.index = FF_INDEX_LEASE_EXPIRY, .try = ff_candidate_lapsed};
+    ff_claim_place *place = &c->search->places[i];
+    ff_claim_lane fleeting;
+    c->known = ff_lane_find(order->lanes[i]);
+    ff_claim_lane *lane = lane_named(order->lanes[i], c->known, &fleeting);
+    uint64_t began = ValkeyModule_MonotonicMicroseconds();
+    size_t before = c->call.list->count;
+    c->call.lane = lane;
+    c->call.lane_name = NULL;
+    while (c->call.list->count < c->wanted && take_one(c, &queued, &lapsed, place)) {
+    }
+    if (c->call.list->count == before) lane->empty_calls++;
+    if (place->queued < c->span) c->search->exhausted = false;
+    if (place->lapsed < c->span && !order->grant_ttl_ms) c->search->exhausted = false;
+    lane->microseconds += ValkeyModule_MonotonicMicroseconds() - began;
+    ff_walk_free(&queued.walk);
+    ff_walk_free(&lapsed.walk);
+}
+
+/* Before all older data has been seen, everything may be there. */
+static void expect_anything(const ff_claim_order *order) {
+    for (uint32_t p = 0; p < ff_partition_count(FF_FAMILY_FLOW); p++) {
+        ff_presence_mark(FF_INDEX_LEASE_EXPIRY, NULL, (uint16_t)p);
+        ff_lapse_mark((uint16_t)p);
+        for (size_t i = 0; i < order->lane_count; i++) {
+            ff_presence_mark(FF_INDEX_ELIGIBLE, ff_lane_make(order->lanes[i]), (uint16_t)p);
+        }
+    }
+}
+
+static void begin_cycle(cycle *c, ValkeyModuleCtx *ctx, const ff_claim_order *order,
+                        ff_answer *list) {
+    *c = (cycle){.call = {.ctx = ctx,
+                          .order = order,
+                          .list = list,
+                          .limits = {.arena = &list->txn->arena},
+                          .now = clock_now(),
+                          .retry_at = INFINITY},
+                 .count = ff_partition_count(FF_FAMILY_FLOW)};
+    c->wanted = list->count + (size_t)order->count;
+    c->span = ff_text_is_absent(order->partition_tag) ? c->count : 1;
+    c->in_cluster = ValkeyModule_GetContextFlags(ctx) & VALKEYMODULE_CTX_FLAGS_CLUSTER;
+    if (!ff_presence_complete()) expect_anything(order);
+    if (!order->grant_ttl_ms) ff_lapse_refresh(ctx, c->call.now);
+}
+
+static void count_call(const ff_claim_order *order, size_t found, uint64_t microseconds) {
+    ff_count(FF_COUNT_CLAIM_CALLS);
+    if (found == 0) ff_count(FF_COUNT_CLAIM_EMPTY);
+    ff_counters[order->grant_ttl_ms ? FF_COUNT_CLAIM_GRANTED : FF_COUNT_CLAIM_CLAIMED] += found;
+    ValkeyModule_LatencyAddSample("ff-claim", (mstime_t)(microseconds / 1000));
+}
+
+size_t ff_claim_run(ValkeyModuleCtx *ctx, const ff_claim_order *order, ff_claim_search *search,
+                    ff_answer *list) {
+    cycle c;
+    ff_claim_search alone;
+    uint64_t began = ValkeyModule_MonotonicMicroseconds();
+    size_t before = list->count;
+    begin_cycle(&c, ctx, order, list);
+    if (search == NULL) {
+        size_t size = order->lane_count * sizeof *alone.places;
+        alone.places = ff_arena_zeroed(&list->txn->arena, size);
+        ff_claim_search_begin(&alone, order);
+        search = &alone;
+    }
+    c.search = search;
+    search->exhausted = true;
+    for (size_t i = 0; i < order->lane_count; i++) {
+        search_lane(&c, i);
+        if (list->count >= c.wanted || c.stopped) {
+            search->exhausted = false;
+            break;
+        }
+    }
+    search->retry_at = fmin(search->retry_at, c.call.retry_at);
+    count_call(order, list->count - before, ValkeyModule_MonotonicMicroseconds() - began);
+    return list->count - before;
+}

@@ -1,0 +1,384 @@
+/* FF.GET, FF.LIST: looking at executions. */
+
+#include "base/number.h"
+#include "commands/command.h"
+#include "commands/request.h"
+#include "engine/keyname.h"
+#include "permission.h"
+#include "presence.h"
+
+enum { ATTEMPTS_MOST = 100, HISTORY_MOST = 2000, LIST_COUNT = 100, LIST_MOST = 10000 };
+
+/* ---- Records as maps ---- */
+
+/* Fields that hold numbers are known by how they are named. */
+static bool names_number(ff_text name) {
+    static const char *const endings[] = {"_at",    "_count", "_epoch",    "_index",
+                                          "_until", "_ms",    "_deadline", "_pct"};
+    static const char *const names[] = {"priority", "partition_id", "ts"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (ff_text_equal_cstr(name, names[i])) return true;
+    }
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        ff_text ending = ff_text_of(endings[i]);
+        if (name.len > ending.len &&
+            ff_text_equal(ff_text_slice(name, name.len - ending.len, name.len), ending)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Nothing is null, be it absent or empty. */
+static void answer_field(ff_answer *map, ff_text name, ff_str *value) {
+    ff_text terminated = ff_arena_dup(&map->txn->arena, name);
+    if (names_number(name)) {
+        ff_answer_number(map, terminated.ptr, value);
+    } else {
+        ff_answer_become_text(ff_answer_member(map, name), ff_str_is_set(value) ? value : NULL);
+    }
+}
+
+static void answer_hash(ff_answer *map, ff_key *hash) {
+    const ff_word *field;
+    ff_str *value;
+    size_t cursor = 0;
+    ff_answer_become_map(map);
+    while (ff_hash_next(hash, &cursor, &field, &value)) answer_field(map, field->text, value);
+}
+
+/* ---- FF.GET ---- */
+
+typedef struct get_options {
+    ff_text_list fields;
+    ff_text with;
+} get_options;
+
+enum { FIELDS_ROW };
+static const ff_option get_rows[] = {
+    [FIELDS_ROW] = FF_OPTION("FIELDS", FF_OPTION_LIST, get_options, fields, .max = 1000),
+    FF_OPTION("WITH", FF_OPTION_NONEMPTY, get_options, with),
+};
+
+static void answer_string(ff_request *r, ff_subject *s, const char *name) {
+    ff_str *value = ff_string_get(ff_string_open(&r->txn, ff_subject_key(s, name)));
+    ff_answer_text(&r->answer, name, value);
+}
+
+static void answer_result(ff_request *r, ff_subject *s) { answer_string(r, s, "result"); }
+
+static void answer_payload(ff_request *r, ff_subject *s) { answer_string(r, s, "payload"); }
+
+static void answer_policy(ff_request *r, ff_subject *s) { answer_string(r, s, "policy"); }
+
+static void answer_lease(ff_request *r, ff_subject *s) {
+    ff_answer *member = ff_answer_member(&r->answer, FF_TEXT("lease"));
+    ff_key *lease = ff_hash_open(&r->txn, ff_subject_key(s, "lease:current"));
+    if (ff_key_exists(lease)) answer_hash(member, lease);
+}
+
+static void answer_tags(ff_request *r, ff_subject *s) {
+    const ff_word *field;
+    ff_str *value;
+    size_t cursor = 0;
+    ff_answer *map = ff_answer_member(&r->answer, FF_TEXT("tags"));
+    ff_key *tags = ff_hash_open(&r->txn, ff_subject_key(s, "tags"));
+    ff_answer_become_map(map);
+    while (ff_hash_next(tags, &cursor, &field, &value)) {
+        ff_answer_become_text(ff_answer_member(map, field->text), value);
+    }
+}
+
+/* The last attempts: they are numbered from 0. */
+static void answer_attempts(ff_request *r, ff_subject *s) {
+    ff_txn *t = &r->txn;
+    double count;
+    ff_answer *list = ff_answer_member(&r->answer, FF_TEXT("attempts"));
+    ff_answer_become_list(list);
+    if (ff_hash_number(s->core, W(total_attempt_count), &count) != FF_NUMBER_GOOD) return;
+    if (!(count >= 1) || count > (double)FF_MILLISECONDS_MAX) return;
+    int64_t last = (int64_t)count;
+    for (int64_t i = last > ATTEMPTS_MOST ? last - ATTEMPTS_MOST : 0; i < last; i++) {
+        ff_text index = ff_integer_text(&t->arena, i);
+        ff_key *attempt = ff_hash_open(
+            t, ff_keyname_attempt(t, s->tag, ff_str_text(s->execution_id), index, ""));
+        if (ff_key_exists(attempt)) answer_hash(ff_answer_add(list), attempt);
+    }
+}
+
+static void answer_history(ff_request *r, ff_subject *s) {
+    ff_txn *t = &r->txn;
+    ff_stream_entry *entries;
+    size_t found = 0;
+    ff_answer *list = ff_answer_member(&r->answer, FF_TEXT("history"));
+    ff_key *history = ff_stream_open(t, ff_subject_key(s, "lease:history"));
+    ff_answer_become_list(list);
+    if (!ff_key_exists(history)) return;
+    ff_stream_range(history, ff_str_make(t, FF_TEXT("-")), ff_str_make(t, FF_TEXT("+")),
+                    HISTORY_MOST, &entries, &found);
+    for (size_t i = 0; i < found; i++) {
+        ff_answer *map = ff_answer_add(list);
+        ff_answer_become_map(map);
+        ff_answer_text(map, "id", entries[i].id);
+        for (size_t j = 0; j + 1 < entries[i].fields.count; j += 2) {
+            answer_field(map, ff_str_text(entries[i].fields.items[j]),
+                         entries[i].fields.items[j + 1]);
+        }
+    }
+}
+
+typedef struct addition {
+    const char *name;
+    void (*answer)(ff_request *r, ff_subject *s);
+} addition;
+
+static const addition additions[] = {
+    {"result", answer_result},     {"payload", answer_payload}, {"policy", answer_policy},
+    {"attempts", answer_attempts}, {"lease", answer_lease},     {"history", answer_history},
+};
+
+enum { ADDITIONS = sizeof additions / sizeof *additions };
+
+/* Reads the words of WITH, between commas; false after a refusal. */
+static bool read_with(ff_request *r, ff_text with, bool chosen[ADDITIONS]) {
+    ff_text word;
+    while (ff_text_split(&with, ',', &word)) {
+        size_t i = 0;
+        while (i < ADDITIONS && !ff_text_equal_ignoring_case(word, ff_text_of(additions[i].name))) {
+            i++;
+        }
+        if (i == ADDITIONS) {
+            ff_request_refuse(r, ff_arena_concat(&r->txn.arena,
+                                                 FF_TEXT("WITH must be a list of result, payload, "
+                                                         "policy, attempts, lease, history, got: "),
+                                                 ff_arena_printable(&r->txn.arena, word)));
+            return false;
+        }
+        chosen[i] = true;
+    }
+    return true;
+}
+
+/* eid [FIELDS n f…] [WITH result,payload,…] */
+static ff_verdict get(ff_request *r) {
+    get_options o = {0};
+    uint64_t given;
+    bool chosen[ADDITIONS] = {0};
+    ff_subject s;
+    if (!ff_request_subject(r, &s) ||
+        !ff_request_options(r, 1, FF_OPTION_TABLE(get_rows), &o, &given) ||
+        !read_with(r, o.with, chosen)) {
+        return FF_DISCARD;
+    }
+    if (!ff_key_exists(s.core)) return ff_refuse(&r->result, FF_EXECUTION_NOT_FOUND);
+    ff_answer_become_map(&r->answer);
+    if (given >> FIELDS_ROW & 1) {
+        for (size_t i = 0; i < o.fields.count; i++) {
+            ff_text name = o.fields.items[i];
+            answer_field(&r->answer, name, ff_hash_get(s.core, ff_field(&r->txn, name)));
+        }
+    } else {
+        answer_hash(&r->answer, s.core);
+        answer_tags(r, &s);
+    }
+    for (size_t i = 0; i < ADDITIONS; i++) {
+        if (chosen[i]) additions[i].answer(r, &s);
+    }
+    return FF_COMMIT;
+}
+
+/* ---- FF.LIST ---- */
+
+typedef struct list_options {
+    ff_text lane, namespace, partition, cursor;
+    int64_t count;
+    int state;
+} list_options;
+
+static const char *const states[] = {"waiting", "delayed",   "rate_limited", "waiting_children",
+                                     "active",  "suspended", "completed",    "failed",
+                                     "cancelled", "expired", "skipped",      NULL};
+
+static const ff_option list_rows[] = {
+    FF_OPTION("LANE", FF_OPTION_NONEMPTY, list_options, lane),
+    FF_OPTION("STATE", FF_OPTION_CHOICE, list_options, state, .choices = states),
+    FF_OPTION("NAMESPACE", FF_OPTION_NONEMPTY, list_options, namespace),
+    FF_OPTION("PARTITION", FF_OPTION_NONEMPTY, list_options, partition),
+    FF_OPTION("CURSOR", FF_OPTION_NONEMPTY, list_options, cursor),
+    FF_OPTION("COUNT", FF_OPTION_INTEGER, list_options, count, .min = 1, .max = LIST_MOST),
+};
+
+/* A way through the partitions: of which one it is to go on, and with which cursor of its set. */
+typedef struct listing {
+    ff_request *r;
+    list_options o;
+    bool single; /* only the one partition */
+    uint32_t partition;
+    uint64_t cursor;
+    ff_answer *list;
+} listing;
+
+static bool refuse_listing(listing *l, const char *why, ff_text got) {
+    ff_arena *arena = &l->r->txn.arena;
+    ff_request_refuse(l->r, ff_arena_concat(arena, ff_text_of(why), FF_TEXT(", got: "),
+                                            ff_arena_printable(arena, got)));
+    return false;
+}
+
+static bool read_partition(listing *l) {
+    ff_partition partition;
+    if (ff_text_is_absent(l->o.partition)) {
+        if (!ff_request_in_cluster(l->r) || !ff_request_in_transaction(l->r)) return true;
+        return ff_request_refuse(l->r, FF_TEXT("in a cluster a transaction or script needs a "
+                                               "PARTITION")),
+               false;
+    }
+    if (!ff_tag_parse(l->o.partition, &partition) || partition.family != FF_FAMILY_FLOW ||
+        partition.number >= ff_partition_count(FF_FAMILY_FLOW)) {
+        return refuse_listing(l, "PARTITION must be {fp:N} with N below ff.flow-partitions",
+                              l->o.partition);
+    }
+    l->single = true;
+    l->partition = partition.number;
+    return true;
+}
+
+/* "0", or "<partition>-<cursor of its set>" as an earlier reply had it. */
+static bool read_cursor(listing *l) {
+    uint64_t partition;
+    ff_text first;
+    ff_text rest = l->o.cursor;
+    if (ff_text_is_absent(rest) || ff_text_equal(rest, FF_TEXT("0"))) return true;
+    ff_text_split(&rest, '-', &first);
+    if (!ff_unsigned_parse(first, &partition) || ff_text_is_absent(rest) ||
+        !ff_unsigned_parse(rest, &l->cursor) || partition >= ff_partition_count(FF_FAMILY_FLOW) ||
+        (l->single && partition != l->partition)) {
+        return refuse_listing(l, "CURSOR must be 0 or what an earlier reply had", l->o.cursor);
+    }
+    l->partition = (uint32_t)partition;
+    return true;
+}
+
+static bool passes(ff_txn *t, ff_text core, const ff_word *field, ff_text wanted) {
+    if (ff_text_is_absent(wanted)) return true;
+    return ff_text_equal(ff_str_text(ff_hash_peek(t, core, field)), wanted);
+}
+
+static void list_one(listing *l, ff_text tag, ff_str *execution_id) {
+    ff_txn *t = &l->r->txn;
+    ff_text core = ff_str_text(ff_keyname_execution(t, tag, ff_str_text(execution_id), "core"));
+    ff_text state = l->o.state < 0 ? FF_TEXT_ABSENT : ff_text_of(states[l->o.state]);
+    ff_str *created_at = ff_hash_peek(t, core, W(created_at));
+    if (created_at == NULL || !passes(t, core, W(public_state), state) ||
+        !passes(t, core, W(lane_id), l->o.lane) || !passes(t, core, W(namespace), l->o.namespace)) {
+        return;
+    }
+    ff_answer *map = ff_answer_add(l->list);
+    ff_answer_become_map(map);
+    ff_answer_text(map, "execution_id", execution_id);
+    ff_answer_text(map, "state", ff_hash_peek(t, core, W(public_state)));
+    ff_answer_text(map, "lane", ff_hash_peek(t, core, W(lane_id)));
+    ff_answer_text(map, "kind", ff_hash_peek(t, core, W(execution_kind)));
+    ff_answer_text(map, "namespace", ff_hash_peek(t, core, W(namespace)));
+    ff_answer_number(map, "priority", ff_hash_peek(t, core, W(priority)));
+    ff_answer_number(map, "created_at", created_at);
+    ff_str *flow_id = ff_hash_peek(t, core, W(flow_id));
+    ff_answer_text(map, "flow_id", ff_str_is_set(flow_id) ? flow_id : NULL);
+}
+
+/* The partition to look at from `from` on; -1 when there is none. */
+static int32_t next_partition(const listing *l, uint32_t from) {
+    if (l->single) return from == l->partition ? (int32_t)from : -1;
+    if (from >= ff_partition_count(FF_FAMILY_FLOW)) return -1;
+    if (!ff_presence_complete()) return (int32_t)from;
+    return ff_presence_next(FF_INDEX_ALL_EXECUTIONS, NULL, from);
+}
+
+/* Looks at about as many executions as COUNT says. False when all have been seen. */
+static bool list_page(listing *l) {
+    ff_txn *t = &l->r->txn;
+    int64_t left = l->o.count;
+    int32_t at = next_partition(l, l->partition);
+    while (at >= 0 && left > 0) {
+        if ((uint32_t)at != l->partition) l->cursor = 0;
+        l->partition = (uint32_t)at;
+        ff_text tag = ff_tag_text(&t->arena, (ff_partition){FF_FAMILY_FLOW, (uint16_t)at});
+        ff_str *name = ff_keyname_index(t, tag, "all_executions");
+        ff_strs ids = ff_set_scan(t, ff_str_text(name), &l->cursor, left);
+        for (size_t i = 0; i < ids.count; i++) list_one(l, tag, ids.items[i]);
+        left -= ids.count ? (int64_t)ids.count : 1;
+        if (l->cursor == 0) at = next_partition(l, ++l->partition);
+    }
+    if (at >= 0) l->partition = (uint32_t)at;
+    return at >= 0;
+}
+
+/* [LANE l] [STATE s] [NAMESPACE ns] [PARTITION {fp:N}] [CURSOR c] [COUNT n] */
+static ff_verdict list(ff_request *r) {
+    listing l = {.r = r, .o = {.count = LIST_COUNT, .state = -1}};
+    if (!ff_request_options(r, 0, FF_OPTION_TABLE(list_rows), &l.o, NULL) || !read_partition(&l) ||
+        !read_cursor(&l)) {
+        return FF_DISCARD;
+    }
+    ff_answer_become_map(&r->answer);
+    ff_answer *cursor = ff_answer_member(&r->answer, FF_TEXT("cursor"));
+    l.list = ff_answer_member(&r->answer, FF_TEXT("executions"));
+    ff_answer_become_list(l.list);
+    bool more = list_page(&l);
+    ff_text text = more ? ff_arena_printf(&r->txn.arena, "%u-%llu", l.partition,
+                                          (unsigned long long)l.cursor)
+                        : FF_TEXT("0");
+    ff_answer_become_text(cursor, ff_str_make(&r->txn, text));
+    return FF_COMMIT;
+}
+
+static FF_NATIVE_READ(get_command, 1, get);
+
+/* The key is the value of PARTITION. */
+static int list_command(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
+    if (!ValkeyModule_IsKeysPositionRequest(ctx)) {
+        return ff_request_serve(ctx, argv, argc, 1, list, true);
+    }
+    for (int i = 1; i + 1 < argc; i += 2) {
+        if (ff_text_equal_ignoring_case(ff_str_text(argv[i]), FF_TEXT("PARTITION"))) {
+            ff_request_report_key(ctx, argv, argc, i + 1,
+                                  VALKEYMODULE_CMD_KEY_RO | VALKEYMODULE_CMD_KEY_ACCESS);
+            break;
+        }
+    }
+    return VALKEYMODULE_OK;
+}
+
+#define PARTITION_KEY                                                                              \
+    (ValkeyModuleCommandKeySpec[]) {                                                               \
+        {.flags = VALKEYMODULE_CMD_KEY_RO | VALKEYMODULE_CMD_KEY_ACCESS |                          \
+                  VALKEYMODULE_CMD_KEY_VARIABLE_FLAGS,                                             \
+         .begin_search_type = VALKEYMODULE_KSPEC_BS_KEYWORD,                                       \
+         .bs.keyword = {.keyword = "PARTITION", .startfrom = 1},                                   \
+         .find_keys_type = VALKEYMODULE_KSPEC_FK_RANGE, .fk.range = {.keystep = 1}},               \
+        {0}                                                                                        \
+    }
+
+static const ff_command rows[] = {
+    {"ff.get", get_command, FF_READS,
+     .info = {FF_DOCUMENTED, .summary = "Returns what is known about an execution.",
+              .complexity = "O(N) with N the number of fields, attempts and events returned",
+              .arity = -2, .key_specs = FF_KEY_READ(1),
+              .args = FF_ARGS(FF_KEY_ARG("execution-id"),
+                              FF_BLOCK_ARG("fields", "FIELDS", FF_ARG("count", INTEGER),
+                                           FF_MANY_ARG("field", STRING)),
+                              FF_OPTION_ARG("what", "WITH", STRING))}},
+    {"ff.list", list_command, FF_READS,
+     .info = {FF_DOCUMENTED, .summary = "Pages through the executions of this node.",
+              .complexity = "O(N) with N the count; O(P) with P the number of partitions",
+              .arity = -1, .key_specs = PARTITION_KEY,
+              .args = FF_ARGS(FF_OPTION_ARG("lane", "LANE", STRING),
+                              FF_OPTION_ARG("state", "STATE", STRING),
+                              FF_OPTION_ARG("namespace", "NAMESPACE", STRING),
+                              FF_ARG("partition", KEY, .key_spec_index = 0, .token = "PARTITION",
+                                     .flags = VALKEYMODULE_CMD_ARG_OPTIONAL),
+                              FF_OPTION_ARG("cursor", "CURSOR", STRING),
+                              FF_OPTION_ARG("count", "COUNT", INTEGER))}},
+};
+
+const ff_command_table ff_lookup_commands = FF_COMMAND_TABLE(rows);

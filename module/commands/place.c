@@ -1,0 +1,73 @@
+#include "commands/place.h"
+
+#include "engine/mint.h"
+#include "permission.h"
+#include "presence.h"
+
+static uint16_t random_below(uint16_t bound) {
+    uint32_t random;
+    ValkeyModule_GetRandomBytes((unsigned char *)&random, sizeof random);
+    return (uint16_t)(random % bound);
+}
+
+static bool pick(ff_request *r, ff_family family, ff_partition *partition) {
+    uint16_t count = ff_partition_count(family);
+    uint16_t start = random_below(count);
+    if (!ff_request_reaches_all_slots(r)) return false;
+    for (uint32_t i = 0; i < count; i++) {
+        *partition = (ff_partition){family, (uint16_t)((start + i) % count)};
+        if (ff_partition_is_served(r->ctx, *partition)) return true;
+    }
+    ff_request_refuse(r, FF_TEXT("this node serves no partition that could take it"));
+    return false;
+}
+
+static const char *const expected_partition[FF_FAMILIES] = {
+    [FF_FAMILY_FLOW] = "' is not a partition: expected {fp:N} with N below ff.flow-partitions",
+    [FF_FAMILY_BUDGET] = "' is not a partition: expected {b:M} with M below ff.budget-partitions",
+    [FF_FAMILY_QUOTA] = "' is not a partition: expected {q:K} with K below ff.quota-partitions",
+};
+
+bool ff_request_reaches_all_slots(ff_request *r) {
+    if (!ff_request_in_cluster(r) || !ff_request_in_transaction(r)) return true;
+    ff_request_refuse(r, FF_TEXT("in a cluster a transaction or script cannot do this: it would reach "
+                                 "one slot only"));
+    return false;
+}
+
+bool ff_request_partition(ff_request *r, ff_text text, ff_family family, ff_partition *partition) {
+    if (ff_text_equal(text, FF_TEXT("*"))) return pick(r, family, partition);
+    if (ff_tag_parse(text, partition) && partition->family == family &&
+        partition->number < ff_partition_count(family)) {
+        return true;
+    }
+    ff_arena *arena = &r->txn.arena;
+    ff_request_refuse(r, ff_arena_concat(arena, FF_TEXT("'"), ff_arena_printable(arena, text),
+                                         ff_text_of(expected_partition[family])));
+    return false;
+}
+
+/* `*`, or what ends where its tag does. */
+static bool names_partition(ff_text text) {
+    return ff_text_equal(text, FF_TEXT("*")) ||
+           (text.len && text.ptr[0] == '{' && text.ptr[text.len - 1] == '}');
+}
+
+bool ff_request_place(ff_request *r, ff_text text, ff_family family, ff_reference *reference) {
+    ff_partition partition;
+    if (!names_partition(text)) return ff_request_reference(r, text, family, reference);
+    if (!ff_request_partition(r, text, family, &partition)) return false;
+    ff_uuid uuid = ff_mint_uuid_in(partition, ff_partition_count(family));
+    ff_text whole = ff_reference_text(&r->txn.arena, partition, &uuid);
+    return ff_reference_parse(whole, family, reference);
+}
+
+ff_str *ff_reference_id(ff_txn *t, const ff_reference *reference) {
+    char text[FF_UUID_TEXT];
+    ff_uuid_format(&reference->uuid, text);
+    return ff_str_make(t, ff_text_make(text, sizeof text));
+}
+
+ff_str *ff_reference_str(ff_txn *t, const ff_reference *reference) {
+    return ff_str_make(t, ff_reference_text(&t->arena, reference->partition, &reference->uuid));
+}

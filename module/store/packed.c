@@ -1,0 +1,82 @@
+#include "store/packed.h"
+
+#include <string.h>
+
+#include "base/listpack.h"
+#include "base/number.h"
+
+enum {
+    FIELDS_FROM = 8, /* fewer fields are set faster one by one */
+    TEXT_MAX = 4095, /* what the encoder takes */
+};
+
+/* The server's limits; nothing is packed until they are known. */
+static size_t max_fields;
+static size_t max_text;
+
+static size_t read_setting(ValkeyModuleCtx *ctx, const char *name) {
+    ValkeyModuleCallReply *reply = ValkeyModule_Call(ctx, "CONFIG", "cc", "GET", name);
+    if (reply == NULL) return 0;
+    int64_t value = 0;
+    ValkeyModuleCallReply *text = ValkeyModule_CallReplyType(reply) == VALKEYMODULE_REPLY_ARRAY
+                                      ? ValkeyModule_CallReplyArrayElement(reply, 1)
+                                      : NULL;
+    if (text) {
+        size_t length;
+        const char *digits = ValkeyModule_CallReplyStringPtr(text, &length);
+        if (!ff_integer_parse(ff_text_make(digits, length), &value)) value = 0;
+    }
+    ValkeyModule_FreeCallReply(reply);
+    return value > 0 ? (size_t)value : 0;
+}
+
+static void read_limits(ValkeyModuleCtx *ctx) {
+    max_fields = read_setting(ctx, "hash-max-listpack-entries");
+    max_text = read_setting(ctx, "hash-max-listpack-value");
+    if (max_text > TEXT_MAX) max_text = TEXT_MAX;
+}
+
+static void on_config(ValkeyModuleCtx *ctx, ValkeyModuleEvent event, uint64_t sub, void *data) {
+    (void)event;
+    (void)sub;
+    (void)data;
+    read_limits(ctx);
+}
+
+void ff_packed_load(ValkeyModuleCtx *ctx) {
+    ValkeyModule_SubscribeToServerEvent(ctx, ValkeyModuleEvent_Config, on_config);
+    read_limits(ctx);
+}
+
+/* Fields and values in turn; false when they had better be set one by one. */
+static bool collect(const ff_cells *cells, ff_text *texts, size_t *count) {
+    *count = 0;
+    for (size_t i = 0; i < cells->count; i++) {
+        const ff_cell *cell = &cells->items[i];
+        if (cell->change != FF_CELL_SET) continue;
+        ff_text field = cell->field->text;
+        ff_text value = ff_str_text(cell->staged);
+        if (field.len > max_text || value.len > max_text) return false;
+        texts[(*count)++] = field;
+        texts[(*count)++] = value;
+    }
+    return *count >= 2 * FIELDS_FROM && *count <= 2 * max_fields;
+}
+
+bool ff_packed_write(ff_key *key) {
+    if (ff_key_readable(key) || key->u.cells.count < FIELDS_FROM) return false;
+    ff_txn *t = key->txn;
+    size_t count;
+    ff_text *texts = ff_arena_array(&t->arena, key->u.cells.count * 2, sizeof *texts);
+    if (!collect(&key->u.cells, texts, &count)) return false;
+    ff_text payload = ff_listpack_payload(&t->arena, texts, count);
+    /* A handle knows what it found when it was opened: this one found nothing. */
+    ValkeyModule_CloseKey(key->handle);
+    ValkeyModuleCallReply *reply = ValkeyModule_Call(t->ctx, "RESTORE", "scb", key->name, "0",
+                                                     payload.ptr, payload.len);
+    bool written = reply && ValkeyModule_CallReplyType(reply) != VALKEYMODULE_REPLY_ERROR;
+    if (reply) ValkeyModule_FreeCallReply(reply);
+    key->handle =
+        ValkeyModule_OpenKey(t->ctx, key->name, VALKEYMODULE_READ | VALKEYMODULE_WRITE);
+    return written;
+}

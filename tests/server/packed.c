@@ -1,0 +1,96 @@
+/* Hashes that the module makes in one go must be the very bytes that the server would have made. */
+#include "harness.h"
+#include "wire.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Values at the borders of every encoding that the packed form has. */
+static const char *const values[] = {
+    "",      "0",      "127",    "128",     "-1",      "4095",       "4096",        "-4096",
+    "-4097", "32767",  "32768",  "-32768",  "-32769",  "8388607",    "8388608",     "-8388608",
+    "-8388609", "2147483647", "2147483648", "-2147483648", "-2147483649", "9223372036854775807",
+    "-9223372036854775808", "9223372036854775808", "-9223372036854775809", "007", "+5", "-0", " 1",
+    "1e3", "text", "\303\251",
+    "a text of sixty-three bytes, which is one below the next encoding",
+    "a text of sixty-four bytes: it is the longest that is kept packed",
+};
+
+enum { VALUE_COUNT = sizeof values / sizeof *values };
+
+/* The tags of an execution, as JSON and as the words of the HSET that has the same effect. */
+typedef struct tag_list {
+    char json[8192];
+    const char *words[2 + 2 * VALUE_COUNT + 1];
+    char names[VALUE_COUNT][16];
+    char cut[VALUE_COUNT][65];
+} tag_list;
+
+static void make_tags(tag_list *tags) {
+    char *to = tags->json;
+    char *end = tags->json + sizeof tags->json;
+    size_t word = 0;
+    tags->words[word++] = "HSET";
+    tags->words[word++] = "plain";
+    for (size_t i = 0; i < VALUE_COUNT; i++) {
+        snprintf(tags->names[i], sizeof tags->names[i], "tag.%zu", i);
+        snprintf(tags->cut[i], sizeof tags->cut[i], "%s", values[i]);
+        to += snprintf(to, (size_t)(end - to), "%s\"%s\":\"%s\"", i ? "," : "{", tags->names[i],
+                       tags->cut[i]);
+        tags->words[word++] = tags->names[i];
+        tags->words[word++] = tags->cut[i];
+    }
+    snprintf(to, (size_t)(end - to), "}");
+    tags->words[word] = NULL;
+}
+
+static const redisReply *create_with_tags(test_server *server, const char *json) {
+    wire_call call = wire_create();
+    call.arguments[CREATE_TAGS] = text(json);
+    return wire_send(server, &call);
+}
+
+static void expect_same_dump(test_server *server, const char *a, const char *b) {
+    const redisReply *left = server_call(server, "DUMP", a);
+    const redisReply *right = server_call(server, "DUMP", b);
+    cr_assert_eq(left->len, right->len);
+    cr_assert_arr_eq(left->str, right->str, left->len);
+}
+
+Test(packed, same_bytes_as_the_server_makes) {
+    test_server *server = server_start(&(server_options){.config = "rdbcompression no"});
+    tag_list tags;
+    make_tags(&tags);
+    create_with_tags(server, tags.json);
+    server_do_words(server, tags.words);
+    cr_assert_eq(server_integer(server, "HLEN", EXEC_KEY("tags")), VALUE_COUNT);
+    expect_same_dump(server, EXEC_KEY("tags"), "plain");
+}
+
+Test(packed, core_is_kept_packed) {
+    test_server *server = server_start(&(server_options){0});
+    wire_call call = wire_create();
+    wire_expect(server, &call, "OK");
+    cr_assert_str_eq(server_text(server, "OBJECT", "ENCODING", EXEC_KEY("core")), "listpack");
+}
+
+Test(packed, a_long_value_is_left_to_the_server) {
+    test_server *server = server_start(&(server_options){0});
+    wire_call call = wire_create();
+    char kind[66];
+    memset(kind, 'k', sizeof kind - 1);
+    kind[sizeof kind - 1] = '\0';
+    call.arguments[CREATE_KIND] = text(kind);
+    wire_expect(server, &call, "OK");
+    cr_assert_str_eq(server_text(server, "OBJECT", "ENCODING", EXEC_KEY("core")), "hashtable");
+    cr_assert_str_eq(server_text(server, "HGET", EXEC_KEY("core"), "execution_kind"), kind);
+}
+
+Test(packed, follows_the_configuration) {
+    test_server *server = server_start(&(server_options){0});
+    server_do(server, "CONFIG", "SET", "hash-max-listpack-entries", "10");
+    wire_call call = wire_create();
+    wire_expect(server, &call, "OK");
+    cr_assert_str_eq(server_text(server, "OBJECT", "ENCODING", EXEC_KEY("core")), "hashtable");
+}

@@ -1,0 +1,146 @@
+#include "scan.h"
+
+#include <criterion/criterion.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *format(const char *pattern, ...) {
+    char *made = NULL;
+    va_list arguments;
+    va_start(arguments, pattern);
+    cr_assert(vasprintf(&made, pattern, arguments) >= 0);
+    va_end(arguments);
+    return server_keep(made);
+}
+
+const char *eid(int number) {
+    return format(FP ":e0000000-0000-4000-8000-%012d", number);
+}
+
+const char *edge(int number) { return format("ed000000-0000-4000-8000-%012d", number); }
+
+const char *exec_key(int number, const char *suffix) {
+    return format("ff:exec:" FP ":%s:%s", eid(number), suffix);
+}
+
+const char *at(int64_t ms) { return format("%lld", (long long)(START + ms)); }
+
+test_server *scan_start(void) { return server_start(&(server_options){.frozen_clock = true}); }
+
+static int64_t member(const redisReply *map, const char *name) {
+    for (size_t i = 0; i + 1 < map->elements; i += 2) {
+        if (strcmp(map->element[i]->str, name) == 0) return map->element[i + 1]->integer;
+    }
+    cr_assert_fail("the reply has no %s", name);
+    return -1;
+}
+
+tally scan_run_words(test_server *server, command_words words) {
+    redisReply *map = server_call_words(server, words);
+    cr_assert_eq(map->type, REDIS_REPLY_ARRAY, "%s", map->str ? map->str : "no map");
+    return (tally){member(map, "scanned"), member(map, "processed"), member(map, "refused"),
+                   member(map, "skipped"), member(map, "errors")};
+}
+
+void tally_expect(tally got, tally wanted, const char *what, int line) {
+    cr_assert(memcmp(&got, &wanted, sizeof got) == 0,
+              "%s, line %d: scanned %ld processed %ld refused %ld skipped %ld errors %ld", what,
+              line, (long)got.scanned, (long)got.processed, (long)got.refused, (long)got.skipped,
+              (long)got.errors);
+}
+
+/* What all records have. */
+static void write_core(test_server *server, int number, const char *phase, const char *ownership,
+                       const char *eligibility, const char *attempt, const char *public_state) {
+    server_do(server, "HSET", X(number, "core"), "execution_id", eid(number), "namespace", "ns",
+              "lane_id", "default", "priority", "0", "created_at", at(0), "lifecycle_phase", phase,
+              "ownership_state", ownership, "eligibility_state", eligibility, "terminal_outcome",
+              "none", "attempt_state", attempt, "public_state", public_state, "last_transition_at",
+              at(0));
+    server_do(server, "SADD", IDX("all_executions"), eid(number));
+}
+
+void write_runnable(test_server *server, int number, const char *eligibility) {
+    write_core(server, number, "runnable", "unowned", eligibility, "pending_first_attempt",
+               "waiting");
+}
+
+void write_active(test_server *server, int number, int64_t lease_expires) {
+    write_core(server, number, "active", "leased", "not_applicable", "running_attempt", "active");
+    server_do(server, "HSET", X(number, "core"), "current_attempt_index", "0",
+              "current_attempt_id", "a-1", "total_attempt_count", "1", "current_lease_id", "l-1",
+              "current_lease_epoch", "1", "current_worker_id", "w", "current_worker_instance_id",
+              "wi", "lease_expires_at", at(lease_expires));
+    server_do(server, "HSET", X(number, "lease:current"), "lease_id", "l-1");
+    server_do(server, "ZADD", IDX("lease_expiry"), at(lease_expires), eid(number));
+    server_do(server, "ZADD", LANE("active"), at(lease_expires), eid(number));
+    server_do(server, "SADD", IDX("worker:wi:leases"), eid(number));
+}
+
+void write_suspended(test_server *server, int number, int64_t timeout, const char *behavior) {
+    write_core(server, number, "suspended", "unowned", "not_applicable", "attempt_interrupted",
+               "suspended");
+    server_do(server, "HSET", X(number, "core"), "current_attempt_index", "0",
+              "current_suspension_id", "s-1", "current_waitpoint_id", "wp-1");
+    server_do(server, "HSET", X(number, "suspension:current"), "suspension_id", "s-1",
+              "timeout_at", at(timeout), "timeout_behavior", behavior, "closed_at", "");
+    server_do(server, "ZADD", IDX("suspension_timeout"), at(timeout), eid(number));
+    server_do(server, "ZADD", LANE("suspended"), at(timeout), eid(number));
+}
+
+void write_terminal(test_server *server, int number, const char *outcome, int64_t ended) {
+    write_core(server, number, "terminal", "unowned", "not_applicable", "attempt_terminal",
+               strcmp(outcome, "success") == 0 ? "completed" : outcome);
+    server_do(server, "HSET", X(number, "core"), "terminal_outcome", outcome, "completed_at",
+              at(ended), "total_attempt_count", "1");
+    server_do(server, "ZADD", LANE("terminal"), at(ended), eid(number));
+}
+
+static void write_flow(test_server *server) {
+    server_do(server, "HSET", FLOW_KEY("core"), "flow_id", FLOW, "public_flow_state", "open");
+    server_do(server, "SADD", IDX("flow_index"), FLOW);
+}
+
+void write_edge(test_server *server, int number, int upstream, int downstream) {
+    const char *child_core = X(downstream, "core");
+    write_flow(server);
+    server_do(server, "SADD", FLOW_KEY("members"), eid(upstream), eid(downstream));
+    server_do(server, "HSET", X(upstream, "core"), "flow_id", FLOW);
+    server_do(server, "HSET", child_core, "flow_id", FLOW, "eligibility_state",
+              "blocked_by_dependencies", "public_state", "waiting_children");
+    server_do(server, "HSET", format(FLOW_KEY("edge:%s"), edge(number)), "upstream_execution_id",
+              eid(upstream), "downstream_execution_id", eid(downstream));
+    server_do(server, "SADD", format(FLOW_KEY("out:%s"), eid(upstream)), edge(number));
+    server_do(server, "SADD", format(FLOW_KEY("in:%s"), eid(downstream)), edge(number));
+    server_do(server, "HSET", exec_key(downstream, format("dep:%s", edge(number))), "edge_id",
+              edge(number), "state", "unsatisfied", "upstream_execution_id", eid(upstream));
+    server_do(server, "HINCRBY", X(downstream, "deps:meta"), "unsatisfied_required_count", "1");
+    server_do(server, "SADD", X(downstream, "deps:unresolved"), edge(number));
+    server_do(server, "SADD", X(downstream, "deps:all_edges"), edge(number));
+    server_do(server, "ZREM", LANE("eligible"), eid(downstream));
+    server_do(server, "ZADD", LANE("blocked:dependencies"), at(0), eid(downstream));
+}
+
+void field_is(test_server *server, const char *key, const char *field, const char *wanted) {
+    redisReply *reply = server_call(server, "HGET", key, field);
+    cr_assert(reply->str && strcmp(reply->str, wanted) == 0, "%s of %s is %s, not %s", field, key,
+              reply->str ? reply->str : "missing", wanted);
+}
+
+bool in_zset(test_server *server, const char *key, const char *name) {
+    return server_call(server, "ZSCORE", key, name)->type != REDIS_REPLY_NIL;
+}
+
+double score_in(test_server *server, const char *key, const char *name) {
+    redisReply *reply = server_call(server, "ZSCORE", key, name);
+    cr_assert(reply->str, "%s is not in %s", name, key);
+    return strtod(reply->str, NULL);
+}
+
+int64_t info_number(test_server *server, const char *field) {
+    const char *value = server_info(server, "ff", format("ff_%s", field));
+    cr_assert(value, "INFO ff has no %s", field);
+    return strtoll(value, NULL, 10);
+}
