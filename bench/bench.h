@@ -12,7 +12,6 @@ typedef struct bench_settings {
     const char *compat;     /* path of lua-compat/flowfabric.lua */
     const char *report_dir; /* where REPORT.md and its charts go */
     const char *bullmq;     /* path of the BullMQ script, or NULL when it cannot run */
-    const char *module;
 } bench_settings;
 
 extern bench_settings settings;
@@ -21,7 +20,7 @@ extern bench_settings settings;
  * enough to see that the programs work (QUICK=smoke). */
 size_t scaled(size_t full, size_t quick, size_t smoke);
 
-/* The programs: each prints its figures, and ends the program if something did not work. */
+/* Server time of the wire functions; prints only. */
 void bench_wire(void);
 
 #endif

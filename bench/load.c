@@ -224,7 +224,7 @@ redisReply *load_call(load_connection *connection, const load_request *request) 
 }
 
 redisReply *load_do_words(load_connection *connection, const char *const *words) {
-    load_request request;
+    static load_request request; /* sent before any other task can run */
     request_start(&request, words[0]);
     for (size_t i = 1; words[i]; i++) request_add(&request, words[i]);
     redisReply *reply = load_call(connection, &request);
@@ -334,6 +334,10 @@ void load_parallel(size_t count, load_task *task, void *argument) {
 
 void load_sleep_until(int64_t at_us) {
     while (load_now_us() < at_us) {
+        if (!tasks.current) {
+            usleep((useconds_t)(at_us - load_now_us()));
+            continue;
+        }
         tasks.current->wake_at_us = at_us;
         yield_to_loop();
     }

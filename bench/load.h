@@ -73,7 +73,7 @@ void load_server_reset_usage(load_server *server);
 
 /* ---- requests ---- */
 
-enum { REQUEST_WORDS = 96, REQUEST_TEXT = 16384 };
+enum { REQUEST_WORDS = 96, REQUEST_TEXT = 262144 };
 
 /* The words of one command. What a word is made of is copied. */
 typedef struct load_request {
@@ -134,7 +134,7 @@ typedef void load_task(size_t number, void *argument);
 /* Runs `count` tasks, numbered from 0, at the same time; returns when all have. */
 void load_parallel(size_t count, load_task *task, void *argument);
 
-/* Lets the other tasks run until the time has come. */
+/* Lets the other tasks run until the time has come; outside of tasks it just sleeps. */
 void load_sleep_until(int64_t at_us);
 
 /* Waits for load_notify, at most until the time; load_notify wakes every task that waits so. */

@@ -18,8 +18,8 @@
 /* A claim speaks for its worker for that long. */
 enum { FF_WORKER_CLAIM_TTL_MS = 60000 };
 
-/* Texts are the registry's. A worker known from claims alone has no registration: registered_until is 0. One that
- * claims without naming a namespace has the empty one, and may take work of any. */
+/* Texts are the registry's. A worker known from claims alone has no registration: registered_until is 0; it is infinite
+ * when the worker's key has no expiry. One that claims without naming a namespace has the empty one, and may take work of any. */
 typedef struct ff_worker {
     ff_text namespace, instance, worker_id;
     ff_text lanes; /* comma-separated */
@@ -30,8 +30,10 @@ typedef struct ff_worker {
     double claimed_until;
 } ff_worker;
 
-/* Whether a live worker that may take work of the namespace has all of the required capabilities. */
+/* Whether a live worker that may take work of the namespace has all of the required capabilities; the second
+ * asks those only that are registered. */
 bool ff_workers_cover(ff_text namespace, const ff_capability_set *required, double now);
+bool ff_workers_registered_cover(ff_text namespace, const ff_capability_set *required, double now);
 
 /* Grows whenever a worker appears, or comes with other capabilities than before: what was blocked for want of a
  * capable worker is worth another look. */

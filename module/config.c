@@ -22,28 +22,37 @@ typedef struct setting {
     long long min;
     long long max;
     unsigned flags;
-    void (*apply)(ValkeyModuleCtx *ctx); /* makes a new value take effect; may be called at any time */
-    bool (*is_valid)(ff_text text);      /* of a text */
-    const char *expected;                /* what a valid text looks like */
-    ValkeyModuleString *text;            /* the value of a text */
+    void (*apply)(
+        ValkeyModuleCtx *ctx);      /* makes a new value take effect; may be called at any time */
+    bool (*is_valid)(ff_text text); /* of a text */
+    const char *expected;           /* what a valid text looks like */
+    ValkeyModuleString *text;       /* the value of a text */
 } setting;
 
 enum { INTERVAL_MAX_MS = 24 * 60 * 60 * 1000 };
 
-#define YES_NO(name_, target_, initial_, ...)                                                      \
-    {.name = name_, .kind = FLAG, .target = &ff_config.target_, .initial = initial_, .max = 1,     \
-     .flags = VALKEYMODULE_CONFIG_DEFAULT, __VA_ARGS__}
-#define NUMERIC(name_, target_, initial_, min_, max_, ...)                                         \
-    {.name = name_, .kind = NUMBER, .target = &ff_config.target_, .initial = initial_,             \
-     .min = min_, .max = max_, .flags = VALKEYMODULE_CONFIG_DEFAULT, __VA_ARGS__}
-#define TEXTUAL(name_, target_, ...)                                                               \
-    {.name = name_, .kind = TEXT, .target = &ff_config.target_,                                    \
-     .flags = VALKEYMODULE_CONFIG_DEFAULT, __VA_ARGS__}
-#define PARTITIONS(name_, target_, initial_)                                                       \
-    {.name = name_, .kind = NUMBER, .target = &ff_config.target_, .initial = initial_, .min = 1,   \
-     .max = 65535, .flags = VALKEYMODULE_CONFIG_IMMUTABLE}
-#define INTERVAL(id, name_, setting_, ms)                                                          \
-    NUMERIC(setting_, scanner_interval_ms[FF_SCANNER_##id], ms, 0, INTERVAL_MAX_MS,                \
+#define YES_NO(name_, target_, initial_, ...) \
+    { \
+        .name = name_, .kind = FLAG, .target = &ff_config.target_, .initial = initial_, .max = 1, \
+        .flags = VALKEYMODULE_CONFIG_DEFAULT, __VA_ARGS__ \
+    }
+#define NUMERIC(name_, target_, initial_, min_, max_, ...) \
+    { \
+        .name = name_, .kind = NUMBER, .target = &ff_config.target_, .initial = initial_, \
+        .min = min_, .max = max_, .flags = VALKEYMODULE_CONFIG_DEFAULT, __VA_ARGS__ \
+    }
+#define TEXTUAL(name_, target_, ...) \
+    { \
+        .name = name_, .kind = TEXT, .target = &ff_config.target_, \
+        .flags = VALKEYMODULE_CONFIG_DEFAULT, __VA_ARGS__ \
+    }
+#define PARTITIONS(name_, target_, initial_) \
+    { \
+        .name = name_, .kind = NUMBER, .target = &ff_config.target_, .initial = initial_, \
+        .min = 1, .max = 65535, .flags = VALKEYMODULE_CONFIG_IMMUTABLE \
+    }
+#define INTERVAL(id, name_, setting_, ms) \
+    NUMERIC(setting_, scanner_interval_ms[FF_SCANNER_##id], ms, 0, INTERVAL_MAX_MS, \
             .apply = ff_runner_apply),
 
 static setting settings[] = {
@@ -56,8 +65,7 @@ static setting settings[] = {
     NUMERIC("claim-block-limit", claim_block_limit, 16, 1, 10000),
     NUMERIC("claim-lookahead", claim_lookahead, 64, 1, 10000),
     YES_NO("scanners", scanners, 0, .apply = ff_runner_apply),
-    FF_SCANNERS(INTERVAL)
-    NUMERIC("scanner-slice-us", scanner_slice_us, 1000, 50, 1000000),
+    FF_SCANNERS(INTERVAL) NUMERIC("scanner-slice-us", scanner_slice_us, 1000, 50, 1000000),
     NUMERIC("scan-batch", scan_batch, 64, 1, 10000),
     NUMERIC("retention-ms", retention_ms, 24 * 60 * 60 * 1000, 0, FF_MILLISECONDS_MAX),
     YES_NO("inline-cascade", inline_cascade, 1),

@@ -1,9 +1,9 @@
 #include "presence.h"
 
-#include "worker_registry.h"
 #include <string.h>
 
 #include "config.h"
+#include "worker_registry.h"
 
 enum {
     LISTENERS_MAX = 4,

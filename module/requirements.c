@@ -71,6 +71,7 @@
     X(NotifyKeyspaceEvent) \
     X(OpenKey) \
     X(Realloc) \
+    X(RedactClientCommandArgument) \
     X(RegisterBoolConfig) \
     X(RegisterCommandFilter) \
     X(RegisterInfoFunc) \

@@ -1,5 +1,7 @@
 #include "worker_registry.h"
 
+#include <math.h>
+
 #include "base/number.h"
 #include "store/txn.h"
 
@@ -172,6 +174,7 @@ typedef struct question {
     ff_text namespace;
     const ff_capability_set *required;
     double now;
+    bool claims_count;
     ff_arena arena;
     bool covered;
 } question;
@@ -189,15 +192,23 @@ static bool ask(const ff_worker *worker, void *data) {
     if (!any && !ff_text_equal(worker->namespace, q->namespace)) return true;
     ff_arena_init(&q->arena, first, sizeof first);
     q->covered = (worker->registered_until >= q->now && covers(q, worker->capabilities)) ||
-                 (worker->claimed_until >= q->now && covers(q, worker->claim_capabilities));
+                 (q->claims_count && worker->claimed_until >= q->now &&
+                  covers(q, worker->claim_capabilities));
     ff_arena_release(&q->arena);
     return !q->covered;
 }
 
-bool ff_workers_cover(ff_text namespace, const ff_capability_set *required, double now) {
-    question q = {.namespace = namespace, .required = required, .now = now};
-    ff_workers_visit(now, ask, &q);
+static bool is_covered(question q) {
+    ff_workers_visit(q.now, ask, &q);
     return q.covered;
+}
+
+bool ff_workers_cover(ff_text namespace, const ff_capability_set *required, double now) {
+    return is_covered((question){namespace, required, now, .claims_count = true});
+}
+
+bool ff_workers_registered_cover(ff_text namespace, const ff_capability_set *required, double now) {
+    return is_covered((question){namespace, required, now, .claims_count = false});
 }
 
 /* ---- The keys ---- */
@@ -236,12 +247,10 @@ static void read_registration(ValkeyModuleKey *key, ff_worker *r) {
                          &value[HEARTBEAT], NULL);
     mstime_t until = ValkeyModule_GetAbsExpire(key);
     double now = (double)(ValkeyModule_CachedMicroseconds() / 1000);
-    double ttl = number_or(value[TTL], 0);
-    ff_number_to_integer(ttl, &r->ttl_ms);
+    ff_number_to_integer(number_or(value[TTL], 0), &r->ttl_ms);
     r->registered_at = number_or(value[REGISTERED], now);
     r->heartbeat_at = now;
-    /* The expiry is set after the fields: until then the field says how long it will be. */
-    r->registered_until = until == VALKEYMODULE_NO_EXPIRE ? now + ttl : (double)until;
+    r->registered_until = until == VALKEYMODULE_NO_EXPIRE ? INFINITY : (double)until;
     r->worker_id = ff_text_or_empty(ff_str_text(value[WORKER]));
     r->lanes = ff_text_or_empty(ff_str_text(value[LANES]));
     r->capabilities = ff_text_or_empty(ff_str_text(value[CAPS]));
@@ -256,13 +265,17 @@ static void read_registration(ValkeyModuleKey *key, ff_worker *r) {
 void ff_workers_see_key(ValkeyModuleCtx *ctx, ValkeyModuleString *name) {
     ff_worker r = {0};
     if (!parse_key(ff_str_text(name), &r.namespace, &r.instance)) return;
-    ValkeyModuleKey *key = ValkeyModule_OpenKey(
-        ctx, name, VALKEYMODULE_READ | VALKEYMODULE_OPEN_KEY_NOTOUCH | VALKEYMODULE_OPEN_KEY_NOSTATS |
-                       VALKEYMODULE_OPEN_KEY_NOEXPIRE);
+    /* While a file is loaded the server's own string must not be held on to. */
+    ValkeyModuleString *copy = ValkeyModule_CreateStringFromString(NULL, name);
+    ValkeyModuleKey *key =
+        ValkeyModule_OpenKey(ctx, copy,
+                             VALKEYMODULE_READ | VALKEYMODULE_OPEN_KEY_NOTOUCH |
+                                 VALKEYMODULE_OPEN_KEY_NOSTATS | VALKEYMODULE_OPEN_KEY_NOEXPIRE);
     if (key && ValkeyModule_KeyType(key) == VALKEYMODULE_KEYTYPE_HASH) {
         read_registration(key, &r);
     } else {
         forget_registration(r.namespace, r.instance);
     }
     if (key) ValkeyModule_CloseKey(key);
+    ValkeyModule_FreeString(NULL, copy);
 }

@@ -116,7 +116,7 @@ async function flow(flows, length, concurrency) {
     if (job.data.step !== before + 1) throw new Error('a step ran before its turn');
     reached.set(job.data.flow, job.data.step);
     return 'done';
-  }, { connection, concurrency });
+  }, { connection, concurrency, autorun: false });
   worker.on('completed', (job) => tally.add(job.data.index));
   worker.on('failed', (job, error) => { console.error(error); process.exit(1); });
   await Promise.all([producer.waitUntilReady(), worker.waitUntilReady()]);
@@ -126,6 +126,7 @@ async function flow(flows, length, concurrency) {
     while (next < flows) await producer.add(chain(next++, length));
   };
   await Promise.all(Array.from({ length: concurrency }, adder));
+  worker.run();
   console.log(await tally.finished - start);
   await worker.close();
   await producer.close();

@@ -27,6 +27,8 @@ void **ff_table_at(ff_table *table, ff_arena *arena, ff_text key);
 /* The value, NULL when there is none. */
 void *ff_table_get(const ff_table *table, ff_text key);
 
+bool ff_table_has(const ff_table *table, ff_text key);
+
 /* Uses the table as a set: false when the text was already there. */
 bool ff_table_add(ff_table *table, ff_arena *arena, ff_text key);
 

@@ -20,8 +20,8 @@ typedef struct ff_claim_place {
 typedef struct ff_claim_search {
     uint32_t start;         /* where the ring begins */
     ff_claim_place *places; /* one for each lane of the order, all zero at the beginning */
-    bool exhausted;         /* set by the call: there is nothing more for the worker, as far as is known */
-    double retry_at;        /* set by the call: when that may change by time alone; infinity: never */
+    bool exhausted;  /* set by the call: there is nothing more for the worker, as far as is known */
+    double retry_at; /* set by the call: when that may change by time alone; infinity: never */
 } ff_claim_search;
 
 /* Begins a search for the worker. The places must be zeroed by the caller. */

@@ -14,10 +14,10 @@ typedef struct ff_creation {
     ff_str *capabilities; /* required beside what the policy says, in byte order */
     ff_str *budget_ids;   /* bare ids between commas */
     ff_str *quota_id;
-    ff_str *idempotency;  /* key of the record that remembers the creation */
+    ff_str *idempotency; /* key of the record that remembers the creation */
     int64_t remember_ms;
     int64_t priority;
-    int64_t due_at;       /* 0, or not after now: eligible at once */
+    int64_t due_at; /* 0, or not after now: eligible at once */
     int64_t deadline_at;
     bool has_deadline;
     ff_strs tags; /* pairs */

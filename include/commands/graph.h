@@ -25,8 +25,8 @@ ff_verdict ff_graph_add(ff_graph *g, ff_str *execution_id, ff_result *out);
 
 /* How the incoming edges of an execution combine. */
 typedef struct ff_join {
-    const ff_word *variant; /* all_of, any_of, quorum; NULL: nothing is said about it */
-    int64_t k;              /* of a quorum */
+    const ff_word *variant;      /* all_of, any_of, quorum; NULL: nothing is said about it */
+    int64_t k;                   /* of a quorum */
     const ff_word *on_satisfied; /* NULL: let_run */
 } ff_join;
 

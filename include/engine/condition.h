@@ -17,12 +17,14 @@
 #define FF_ENGINE_CONDITION_H
 
 #include "base/json.h"
+#include "base/table.h"
 #include "store/txn.h"
 
 typedef struct ff_matcher {
     ff_str *name;
-    bool numeric;      /* from a number: equals no name before it is recorded */
-    ff_str *signal_id; /* NULL: still free */
+    bool numeric;            /* from a number: equals no name before it is recorded */
+    ff_str *signal_id;       /* NULL: still free */
+    struct ff_matcher *next; /* the next of that name */
 } ff_matcher;
 
 typedef struct ff_condition {
@@ -34,6 +36,8 @@ typedef struct ff_condition {
     ff_matcher *matchers;
     size_t matcher_count;
     size_t satisfied_count;
+    ff_table free; /* by name, the first matcher that is free; filled in by the first offer */
+    bool indexed;
     bool version_known;  /* of a composite one; otherwise no signal will ever match */
     const ff_json *tree; /* NULL: there is none */
     ff_str *tree_json;
@@ -51,7 +55,7 @@ const ff_word *ff_condition_matcher_field(ff_txn *t, size_t index, const ff_word
 
 /* Offers a signal to the free matchers in order; the first that takes it is satisfied. Name and id may be
  * NULL. */
-void ff_condition_offer(ff_condition *condition, const ff_str *name, ff_str *signal_id);
+void ff_condition_offer(ff_txn *t, ff_condition *condition, const ff_str *name, ff_str *signal_id);
 
 /* Whether the matchers of a flat condition have what they need. */
 typedef enum { FF_CONDITION_OPEN, FF_CONDITION_MET, FF_CONDITION_BAD_MINIMUM } ff_condition_state;

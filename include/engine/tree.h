@@ -8,27 +8,16 @@
 #define FF_ENGINE_TREE_H
 
 #include "base/json.h"
+#include "base/table.h"
 #include "store/txn.h"
 
 /* Rule CONDITION, the types of a tree (the member `tree`, absent included): NULL when every node that
  * can be reached from the root is in order, else a sentence that says what is not. */
 const char *ff_tree_fault(const ff_json *root);
 
-/* A node with its path, the empty one when it has none. */
-typedef struct ff_tree_node {
-    const ff_json *json;
-    ff_text path;
-} ff_tree_node;
-
-typedef struct ff_tree_nodes {
-    ff_tree_node *items;
-    size_t count;
-    size_t capacity;
-} ff_tree_nodes;
-
-/* The nodes that take part for a waitpoint key, in document order. Nodes that ff_tree_fault would name
- * are left out, and so is what is below them. */
-ff_tree_nodes ff_tree_taking_part(ff_txn *t, const ff_json *root, ff_text waitpoint_key);
+/* Writes the member map of a suspension, a hash of that name: for each of the waitpoint keys and each node that
+ * takes part for it, wp:<key>:<path> = <path>. The tree must be without fault. */
+void ff_tree_map_members(ff_txn *t, const ff_json *root, const ff_table *keys, ff_str *map);
 
 /* A signal as a tree sees it. */
 typedef struct ff_tree_signal {

@@ -38,9 +38,9 @@ typedef struct ff_scanner_status {
     uint64_t last_us, longest_us;
     double last_started_at;
     ff_tally totals;
-    uint64_t failing;    /* candidates in the backoff table */
-    uint64_t backlog;    /* entries that the last round looked at and left in the index */
-    uint64_t entries;    /* in its indexes after the last round, if it counts them */
+    uint64_t failing;     /* candidates in the backoff table */
+    uint64_t backlog;     /* entries that the last round looked at and left in the index */
+    uint64_t entries;     /* in its indexes after the last round, if it counts them */
     double oldest_age_ms; /* of the oldest of them; 0 when there is none */
 } ff_scanner_status;
 

@@ -59,8 +59,8 @@ typedef struct ff_visit {
     uint64_t deadline; /* monotonic, in µs: past it, ask to be called again */
     uint64_t limit;    /* on what is scanned; 0: none */
     bool let_go;
-    bool one_slot;     /* keys of other slots cannot be read, whoever serves them */
-    ff_tally *tally;   /* for visits that work through many subjects of their own */
+    bool one_slot;   /* keys of other slots cannot be read, whoever serves them */
+    ff_tally *tally; /* for visits that work through many subjects of their own */
 } ff_visit;
 
 typedef ff_visit_outcome ff_visitor(ff_visit *v);
@@ -89,7 +89,7 @@ typedef struct ff_scanner {
     bool backs_off;
     bool prompt; /* wakes when the first entry is due, or, of a set, when something is put in */
     bool counts_entries; /* for a gauge */
-    bool frees;  /* goes on when the memory limit is reached */
+    bool frees;          /* goes on when the memory limit is reached */
 } ff_scanner;
 
 extern const ff_scanner ff_scanners[FF_SCANNER_COUNT];

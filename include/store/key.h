@@ -68,7 +68,6 @@ struct ff_key {
     ValkeyModuleKey *handle;
     ff_type type;
     bool inert;     /* reads as missing, swallows writes */
-    bool fails_on_write;
     bool on_server; /* when it was opened */
     bool deleted;   /* a DEL is staged before everything else */
     bool written;   /* something is staged that makes it exist */
@@ -89,10 +88,22 @@ static inline bool ff_key_readable(const ff_key *key) {
     return key->on_server && !key->deleted && !key->inert;
 }
 
-/* Takes note that a staged write will make the key exist; false when it must be swallowed. */
-static inline bool ff_key_touch(ff_key *key) {
-    if (key->fails_on_write) key->txn->state = FF_TXN_WRONG_TYPE;
-    if (key->inert || key->txn->readonly) return false;
+/* Whether writes to the key must be swallowed. */
+static inline bool ff_key_is_idle(const ff_key *key) { return key->inert || key->txn->readonly; }
+
+/* Makes a key, which may be open as another type, one of that type. Only what does not exist can
+ * change: callers may pass one name for several keys, of which at most one is written. False after the
+ * transaction was failed. */
+bool ff_key_become(ff_key *key, ff_type type);
+
+/* Forgets what is there and what is staged, and makes the key a string. */
+void ff_key_replace_by_string(ff_key *key);
+
+/* Takes note that a staged write will make the key exist, as that type; false when it must be
+ * swallowed. */
+static inline bool ff_key_touch(ff_key *key, ff_type type) {
+    if (ff_key_is_idle(key)) return false;
+    if (key->type != type && !ff_key_become(key, type)) return false;
     key->written = true;
     return true;
 }

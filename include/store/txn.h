@@ -124,8 +124,9 @@ void *ff_txn_grow(ff_txn *t, void *items, size_t count, size_t *capacity, size_t
 
 /* ---- Keys: opening ---- */
 
-/* Open a key for the use its name says. The same name always gives the same key; a name used for
- * two types fails the transaction. A NULL name gives a key that reads as missing and must not be written. */
+/* Open a key for the use its name says. The same name always gives the same key, and one that does
+ * not exist takes the type of its latest use; opening it as another type than it has fails the
+ * transaction. A NULL name gives a key that reads as missing and must not be written. */
 ff_key *ff_hash_open(ff_txn *t, ff_str *name);
 ff_key *ff_zset_open(ff_txn *t, ff_str *name);
 ff_key *ff_set_open(ff_txn *t, ff_str *name);
@@ -219,7 +220,8 @@ bool ff_set_has(ff_key *key, ff_str *member);
 void ff_set_add(ff_key *key, ff_str *member);
 void ff_set_remove(ff_key *key, ff_str *member);
 
-/* Both count staged writes. Members come in the server's order, added ones last. */
+/* Both count staged writes. Members come in the server's order: added ones last, except among whole
+ * numbers. */
 size_t ff_set_size(ff_key *key);
 ff_strs ff_set_members(ff_key *key);
 

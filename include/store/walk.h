@@ -13,7 +13,7 @@ typedef struct ff_walk {
     size_t count;
     size_t at;
     size_t capacity;
-    bool over; /* nothing is left behind what was taken */
+    bool over;    /* nothing is left behind what was taken */
     double score; /* of a zset: behind how many members (`kept`) of which score the walk is */
     size_t kept;
     bool started;

@@ -314,6 +314,7 @@ typedef struct ff_word {
     X(registered) \
     X(registered_at_ms) \
     X(released) \
+    X(removed) \
     X(renewal_deadline) \
     X(replay) \
     X(replay_count) \

@@ -39,6 +39,10 @@ void *ff_table_get(const ff_table *table, ff_text key) {
     return table->size ? find(table, key, ff_fnv1a(key))->value : NULL;
 }
 
+bool ff_table_has(const ff_table *table, ff_text key) {
+    return table->size && !ff_text_is_absent(find(table, key, ff_fnv1a(key))->key);
+}
+
 bool ff_table_add(ff_table *table, ff_arena *arena, ff_text key) {
     size_t before = table->count;
     ff_table_at(table, arena, key);

@@ -2,7 +2,6 @@
 
 #include <math.h>
 
-#include "claim/route.h"
 #include "claim/slot.h"
 #include "claim/waiter.h"
 #include "counters.h"
@@ -13,6 +12,7 @@
 #include "engine/mint.h"
 #include "engine/subject.h"
 #include "scan/dispatch.h"
+#include "worker_registry.h"
 
 enum {
     DOUBT_RETRY_MS = 1000,
@@ -125,8 +125,7 @@ static void answer_grant(candidate *c) {
     answer_text(map, "execution_id", c->execution_id);
     ff_answer_text(map, "partition_key", ff_str_make(map->txn, c->spot->tag));
     answer_text(map, "grant_key", ff_subject_key(&c->subject, "claim_grant"));
-    ff_answer_integer(map, "expires_at_ms",
-                      (int64_t)c->call->now + c->call->order->grant_ttl_ms);
+    ff_answer_integer(map, "expires_at_ms", (int64_t)c->call->now + c->call->order->grant_ttl_ms);
 }
 
 /* ---- Beginning and end ---- */
@@ -213,9 +212,9 @@ static bool is_promised(candidate *c, ff_str *grant_name) {
 static ff_grant_issue_args grant_args(candidate *c) {
     const ff_claim_call *call = c->call;
     ff_str *empty = W(empty)->str;
-    return (ff_grant_issue_args){c->execution_id, call->worker,    call->instance,
-                                 call->lane_name, empty,           call->grant_ttl,
-                                 empty,           empty,           call->capabilities};
+    return (ff_grant_issue_args){c->execution_id, call->worker, call->instance,
+                                 call->lane_name, empty,        call->grant_ttl,
+                                 empty,           empty,        call->capabilities};
 }
 
 static ff_claim_outcome hand_out(candidate *c, const ff_result *result) {
@@ -229,8 +228,8 @@ static ff_claim_outcome hand_out(candidate *c, const ff_result *result) {
 
 /* ---- Queued executions ---- */
 
-static ff_claim_outcome park(candidate *c, const ff_word *reason, ff_str *detail,
-                             const char *index, ff_counter counter) {
+static ff_claim_outcome park(candidate *c, const ff_word *reason, ff_str *detail, const char *index,
+                             ff_counter counter) {
     ff_result result = {.txn = &c->txn};
     ff_admission_block_keys keys = {
         c->subject.core_name, c->spot->index,
@@ -251,7 +250,7 @@ static bool is_covered(candidate *c, const ff_capability_set *required) {
     ff_text namespace = ff_str_text(ff_hash_get(c->subject.core, W(namespace)));
     return is_promised(c, ff_subject_key(&c->subject, "claim_grant")) ||
            ff_waiters_cover(call->lane->name, c->spot->partition.number, namespace, required) ||
-           ff_route_has_worker(call->ctx, call->now, namespace, required);
+           ff_workers_registered_cover(namespace, required, call->now);
 }
 
 /* A scheduler that asks for a grant parks what its worker cannot do, whoever else could. */
@@ -259,8 +258,8 @@ static ff_claim_outcome park_for_route(candidate *c, const ff_capability_set *re
     if (!c->call->order->grant_ttl_ms && is_covered(c, required)) {
         return pass(c, FF_COUNT_CLAIM_STEPPED_OVER);
     }
-    ff_str *detail = ff_str_make(
-        &c->txn, FF_TEXT("no connected worker satisfies required_capabilities"));
+    ff_str *detail =
+        ff_str_make(&c->txn, FF_TEXT("no connected worker satisfies required_capabilities"));
     return park(c, W(waiting_for_capable_worker), detail, "blocked:route",
                 FF_COUNT_CLAIM_BLOCKED_ROUTE);
 }
@@ -271,8 +270,7 @@ static ff_claim_outcome limited(candidate *c, ff_limit limit, ff_str *detail) {
         return park(c, W(waiting_for_budget), detail, "blocked:budget",
                     FF_COUNT_CLAIM_BLOCKED_BUDGET);
     case FF_LIMIT_RATE:
-        return park(c, W(waiting_for_quota), detail, "blocked:quota",
-                    FF_COUNT_CLAIM_BLOCKED_RATE);
+        return park(c, W(waiting_for_quota), detail, "blocked:quota", FF_COUNT_CLAIM_BLOCKED_RATE);
     case FF_LIMIT_CONCURRENCY:
         return park(c, W(waiting_for_quota), detail, "blocked:quota",
                     FF_COUNT_CLAIM_BLOCKED_CONCURRENCY);
@@ -396,8 +394,7 @@ static bool mark(candidate *c, ff_claim_outcome *outcome) {
     ff_verdict verdict = ff_lease_mark_expired(
         &c->txn, &keys, &(ff_lease_mark_expired_args){c->execution_id}, &result);
     if (is_lost(c)) return true;
-    bool pending = verdict != FF_COMMIT ||
-                   ff_str_is(result.values[0].str, W(not_yet_expired));
+    bool pending = verdict != FF_COMMIT || ff_str_is(result.values[0].str, W(not_yet_expired));
     if (pending) {
         *outcome = pass(c, FF_COUNT_CLAIM_REFUSED);
     } else {
@@ -448,8 +445,7 @@ static ff_claim_outcome decide_lapsed(candidate *c) {
     ff_capability_set required;
     ff_claim_outcome outcome;
     if (ff_key_exists(c->subject.core)) {
-        if (!ff_text_equal(ff_subject_lane(&c->subject), c->call->lane->name) ||
-            !is_of_tenant(c)) {
+        if (!ff_text_equal(ff_subject_lane(&c->subject), c->call->lane->name) || !is_of_tenant(c)) {
             return leave(c, FF_CLAIM_STRANGE);
         }
         ability able = ability_of(c, &required);

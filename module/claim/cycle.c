@@ -5,7 +5,6 @@
 #include "claim/candidate.h"
 #include "claim/claim.h"
 #include "claim/lapse.h"
-#include "claim/route.h"
 #include "claim/slot.h"
 #include "claim/waiter.h"
 #include "config.h"
@@ -52,7 +51,7 @@ int ff_claim_load(ValkeyModuleCtx *ctx) {
     ff_slot_load(ctx);
     ff_waiters_load(ctx);
     ff_presence_listen(on_index_write);
-    return ff_route_load(ctx);
+    return VALKEYMODULE_OK;
 }
 
 void ff_claim_unload(void) {
@@ -64,7 +63,6 @@ void ff_claim_unload(void) {
     }
     ff_lapse_unload();
     ff_slot_unload();
-    ff_route_unload();
     ff_waiters_unload();
 }
 
@@ -101,12 +99,12 @@ void ff_claim_search_begin(ff_claim_search *search, const ff_claim_order *order)
 typedef struct source {
     ff_index index;
     ff_claim_outcome (*try)(ff_claim_call *call, const ff_claim_spot *spot, ff_str *execution_id);
-    ff_walk walk;         /* through the index of one partition */
-    bool inside;          /* the walk has begun */
-    bool over;            /* nothing more to be had in this call */
-    size_t take;          /* how many entries to read next */
-    long long strangers;  /* stepped over in this partition */
-    bool parked;          /* something in this partition */
+    ff_walk walk;        /* through the index of one partition */
+    bool inside;         /* the walk has begun */
+    bool over;           /* nothing more to be had in this call */
+    size_t take;         /* how many entries to read next */
+    long long strangers; /* stepped over in this partition */
+    bool parked;         /* something in this partition */
     long long visited;
     char tag[FF_TAG_MAX];
     ff_claim_spot spot;
@@ -201,7 +199,10 @@ static bool search_partition(cycle *c, source *s) {
         case FF_CLAIM_STRANGE:
             if (++s->strangers >= ff_config.claim_lookahead) return false;
             break;
-        case FF_CLAIM_PARKED: s->parked = true; c->passed++; break;
+        case FF_CLAIM_PARKED:
+            s->parked = true;
+            c->passed++;
+            break;
         case FF_CLAIM_PASSED:
             c->call.lane->stepped_over++;
             c->passed++;
@@ -239,10 +240,9 @@ static bool take_from(cycle *c, source *s, uint32_t *offset) {
 static bool take_one(cycle *c, source *queued, source *lapsed, ff_claim_place *place) {
     ff_claim_lane *lane = c->call.lane;
     if (c->call.order->grant_ttl_ms) return take_from(c, queued, &place->queued);
-    bool taken = lane->lapsed_first ? take_from(c, lapsed, &place->lapsed) ||
-                                          take_from(c, queued, &place->queued)
-                                    : take_from(c, queued, &place->queued) ||
-                                          take_from(c, lapsed, &place->lapsed);
+    bool taken = lane->lapsed_first
+                     ? take_from(c, lapsed, &place->lapsed) || take_from(c, queued, &place->queued)
+                     : take_from(c, queued, &place->queued) || take_from(c, lapsed, &place->lapsed);
     if (taken) lane->lapsed_first = !lane->lapsed_first;
     return taken;
 }

@@ -9,7 +9,7 @@ static double *lowest;   /* expiry of the first lease of each partition */
 static double *coming;   /* of the first that had not run out when the head was read */
 static uint64_t *unread; /* a bit for each partition whose head is not known */
 static bool any_unread;
-static bool news; /* a head that was read has run out */
+static bool news;                      /* a head that was read has run out */
 static double first_lowest = INFINITY; /* not after the lowest of all */
 static double first_coming = INFINITY; /* likewise */
 

@@ -126,16 +126,18 @@ static void give_back_leftover(ff_txn *t, const ff_quota_admit_keys *k, ff_str *
     if (ff_key_exists(ff_any_open(t, k->guard))) return;
     if (!ff_set_has(ff_set_open(t, k->admitted_set), execution_id)) return;
     ff_result ignored = {.txn = t};
-    ff_quota_release(t,
-                     &(ff_quota_release_keys){k->guard, k->admitted_set, k->concurrency},
+    ff_quota_release(t, &(ff_quota_release_keys){k->guard, k->admitted_set, k->concurrency},
                      &(ff_quota_release_args){execution_id}, &ignored);
 }
 
 static ff_limit admit(ff_txn *t, const ff_quota_admit_keys *k, const policy *p,
                       ff_str *execution_id, ff_result *result) {
     if (p->cap > 0) give_back_leftover(t, k, execution_id);
-    ff_quota_admit_args args = {ff_str_now(t), unsigned_text(t, p->seconds),
-                                unsigned_text(t, p->rate), unsigned_text(t, p->cap), execution_id,
+    ff_quota_admit_args args = {ff_str_now(t),
+                                unsigned_text(t, p->seconds),
+                                unsigned_text(t, p->rate),
+                                unsigned_text(t, p->cap),
+                                execution_id,
                                 unsigned_text(t, p->jitter)};
     if (ff_quota_admit(t, k, &args, result) != FF_COMMIT || ff_txn_error(t)) return FF_LIMIT_DOUBT;
     switch (result->code) {

@@ -17,7 +17,7 @@ typedef struct parsed {
     ff_text_list lanes;
 } parsed;
 
-#define ROW(keyword, kind, member, ...)                                                            \
+#define ROW(keyword, kind, member, ...) \
     FF_OPTION(keyword, FF_OPTION_##kind, parsed, member, __VA_ARGS__)
 
 enum { BLOCK_ROW = 0 };
@@ -51,8 +51,8 @@ static bool has_lane(const ff_claim_order *order, ff_text lane) {
     return false;
 }
 
-static bool read_lanes(ff_arena *arena, ff_text first, ff_text_list further,
-                       ff_claim_order *order, ff_text *error) {
+static bool read_lanes(ff_arena *arena, ff_text first, ff_text_list further, ff_claim_order *order,
+                       ff_text *error) {
     ff_text *lanes = ff_arena_array(arena, further.count + 1, sizeof *lanes);
     order->lanes = lanes;
     for (size_t i = 0; i <= further.count; i++) {
@@ -73,10 +73,10 @@ static bool read_partition(ff_arena *arena, ff_claim_order *order, ff_text *erro
     if (ff_text_is_absent(order->partition_tag)) return true;
     if (!ff_tag_parse(order->partition_tag, &partition) || partition.family != FF_FAMILY_FLOW ||
         partition.number >= ff_partition_count(FF_FAMILY_FLOW)) {
-        *error = ff_arena_concat(arena, FF_TEXT("'"),
-                                 ff_arena_printable(arena, order->partition_tag),
-                                 FF_TEXT("' is not a partition: expected {fp:N} with N below "
-                                         "ff.flow-partitions"));
+        *error =
+            ff_arena_concat(arena, FF_TEXT("'"), ff_arena_printable(arena, order->partition_tag),
+                            FF_TEXT("' is not a partition: expected {fp:N} with N below "
+                                    "ff.flow-partitions"));
         return false;
     }
     order->partition = partition.number;
@@ -97,7 +97,9 @@ static bool parse(ff_arena *arena, const ff_text *arguments, size_t count, ff_cl
         *error = FF_TEXT("expected a lane, a worker and an instance");
         return false;
     }
-    parsed p = {.order = {.count = 1, .lease_ms = LEASE_DEFAULT_MS, .namespace = FF_TEXT_ABSENT,
+    parsed p = {.order = {.count = 1,
+                          .lease_ms = LEASE_DEFAULT_MS,
+                          .namespace = FF_TEXT_ABSENT,
                           .partition_tag = FF_TEXT_ABSENT}};
     if (!parse_options(arena, arguments + POSITIONAL, count - POSITIONAL, &p, error)) return false;
     *order = p.order;

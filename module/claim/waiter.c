@@ -8,8 +8,8 @@
 #include "permission.h"
 
 enum {
-    SLICE_US = 1000,   /* how long waiters are served before clients are */
-    REFUSED_MS = 50,   /* until the next attempt while the server takes no writes */
+    SLICE_US = 1000, /* how long waiters are served before clients are */
+    REFUSED_MS = 50, /* until the next attempt while the server takes no writes */
     ALARM_MAX_MS = 24 * 60 * 60 * 1000,
 };
 
@@ -25,7 +25,7 @@ typedef struct waiter {
     ff_claim_order order;
     ff_claim_teller teller;
     bool unblocked;
-    bool holds; /* the transaction below has begun */
+    bool holds;  /* the transaction below has begun */
     ff_txn hold; /* owns the answer */
     ff_answer answer;
 } waiter;
@@ -60,7 +60,7 @@ static size_t waiter_count;
 static uint64_t last_number;
 static waiter *first_errand; /* clients to be served once, after their command */
 static waiter *last_errand;
-static bool armed;       /* the timer that serves */
+static bool armed; /* the timer that serves */
 static bool alarm_set;
 static double alarm_at;
 static ValkeyModuleTimerID alarm;
@@ -72,7 +72,10 @@ void ff_waiters_load(ValkeyModuleCtx *ctx) {
     queues = ValkeyModule_CreateDict(NULL);
 }
 
+static void free_group(group *g);
+
 void ff_waiters_unload(void) {
+    while (first_group) free_group(first_group);
     if (queues) ValkeyModule_FreeDict(NULL, queues);
     if (own_ctx) ValkeyModule_FreeThreadSafeContext(own_ctx);
 }

@@ -1,9 +1,9 @@
 /* FF.BUDGET: what executions may spend, and what they have spent. */
 
+#include "engine/budget.h"
 #include "base/number.h"
 #include "commands/command.h"
 #include "commands/place.h"
-#include "engine/budget.h"
 #include "engine/keyname.h"
 
 enum { DIMENSIONS_MOST = 64 };
@@ -221,8 +221,8 @@ static bool read_spending(ff_request *r, size_t at, const budget *b, spending *s
     }
     s->dedup = W(empty)->str;
     if (!ff_text_is_absent(o.dedup)) {
-        s->dedup = FF_CONCAT(&r->txn, FF_TEXT("ff:usagededup:"), b->reference.tag, FF_TEXT(":"),
-                             o.dedup);
+        s->dedup =
+            FF_CONCAT(&r->txn, FF_TEXT("ff:usagededup:"), b->reference.tag, FF_TEXT(":"), o.dedup);
     }
     return true;
 }
@@ -292,8 +292,7 @@ static ff_verdict release(ff_request *r) {
     ff_txn *t = &r->txn;
     ff_str *execution_id = read_execution(r, 1);
     if (execution_id == NULL || !open_budget(r, &b)) return FF_DISCARD;
-    ff_budget_release_keys keys = {b.usage, ledger_of(t, &b, execution_id),
-                                   ledger_index_of(t, &b)};
+    ff_budget_release_keys keys = {b.usage, ledger_of(t, &b, execution_id), ledger_index_of(t, &b)};
     ff_budget_release_args args = {b.id, execution_id};
     ff_verdict verdict = ff_budget_release(t, &keys, &args, &r->result);
     if (r->result.code != FF_OK) return verdict;
@@ -336,8 +335,7 @@ static void answer_dimension(ff_answer *dimensions, ff_text name, ff_key *limits
     ff_text hard = ff_arena_concat(&t->arena, FF_TEXT("hard:"), name);
     ff_text soft = ff_arena_concat(&t->arena, FF_TEXT("soft:"), name);
     ff_answer_become_map(entry);
-    ff_answer_number(entry, "usage",
-                     ff_str_or(ff_hash_get(usage, ff_field(t, name)), W(zero)));
+    ff_answer_number(entry, "usage", ff_str_or(ff_hash_get(usage, ff_field(t, name)), W(zero)));
     answer_limit(entry, "hard", ff_hash_get(limits_key, ff_field(t, hard)));
     answer_limit(entry, "soft", ff_hash_get(limits_key, ff_field(t, soft)));
 }
@@ -415,14 +413,14 @@ static FF_NATIVE_WRITE(release_command, 2, release);
 static FF_NATIVE_WRITE(reset_command, 2, reset);
 static FF_NATIVE_READ(get_command, 2, get);
 
-#define LIMIT_ARGS                                                                                 \
-    FF_ARG("count", INTEGER),                                                                      \
-        FF_ARG("limit", BLOCK, .flags = VALKEYMODULE_CMD_ARG_MULTIPLE,                             \
+#define LIMIT_ARGS \
+    FF_ARG("count", INTEGER), \
+        FF_ARG("limit", BLOCK, .flags = VALKEYMODULE_CMD_ARG_MULTIPLE, \
                .subargs = FF_ARGS(FF_ARG("dimension", STRING), FF_ARG("limit", INTEGER)))
-#define DELTA_ARGS                                                                                 \
-    FF_ARG("count", INTEGER),                                                                      \
-        FF_ARG("spent", BLOCK, .flags = VALKEYMODULE_CMD_ARG_MULTIPLE,                             \
-               .subargs = FF_ARGS(FF_ARG("dimension", STRING), FF_ARG("delta", INTEGER))),         \
+#define DELTA_ARGS \
+    FF_ARG("count", INTEGER), \
+        FF_ARG("spent", BLOCK, .flags = VALKEYMODULE_CMD_ARG_MULTIPLE, \
+               .subargs = FF_ARGS(FF_ARG("dimension", STRING), FF_ARG("delta", INTEGER))), \
         FF_OPTION_ARG("dedup", "DEDUP", STRING)
 
 static const ff_command rows[] = {
@@ -432,14 +430,14 @@ static const ff_command rows[] = {
      .info = {FF_DOCUMENTED, .summary = "Defines a budget.",
               .complexity = "O(N) with N the number of dimensions", .arity = -3,
               .key_specs = FF_KEY_WRITE(2),
-              .args = FF_ARGS(FF_KEY_ARG("where"), FF_BLOCK_ARG("hard", "HARD", LIMIT_ARGS),
-                              FF_BLOCK_ARG("soft", "SOFT", LIMIT_ARGS),
-                              FF_OPTION_ARG("interval-ms", "RESET", INTEGER),
-                              FF_BLOCK_ARG("scope", "SCOPE", FF_ARG("type", STRING),
-                                           FF_ARG("id", STRING)),
-                              FF_OPTION_ARG("mode", "ENFORCEMENT", STRING),
-                              FF_OPTION_ARG("hard-action", "ON_HARD", STRING),
-                              FF_OPTION_ARG("soft-action", "ON_SOFT", STRING))}},
+              .args = FF_ARGS(
+                  FF_KEY_ARG("where"), FF_BLOCK_ARG("hard", "HARD", LIMIT_ARGS),
+                  FF_BLOCK_ARG("soft", "SOFT", LIMIT_ARGS),
+                  FF_OPTION_ARG("interval-ms", "RESET", INTEGER),
+                  FF_BLOCK_ARG("scope", "SCOPE", FF_ARG("type", STRING), FF_ARG("id", STRING)),
+                  FF_OPTION_ARG("mode", "ENFORCEMENT", STRING),
+                  FF_OPTION_ARG("hard-action", "ON_HARD", STRING),
+                  FF_OPTION_ARG("soft-action", "ON_SOFT", STRING))}},
     {"ff.budget|spend", spend_command, FF_WRITES,
      .info = {FF_DOCUMENTED,
               .summary = "Counts what an execution spends, unless a hard limit forbids it.",
@@ -450,8 +448,7 @@ static const ff_command rows[] = {
      .info = {FF_DOCUMENTED,
               .summary = "Counts usage of nobody in particular, unless a hard limit forbids it.",
               .complexity = "O(N) with N the number of dimensions", .arity = -6,
-              .key_specs = FF_KEY_WRITE(2),
-              .args = FF_ARGS(FF_KEY_ARG("budget"), DELTA_ARGS)}},
+              .key_specs = FF_KEY_WRITE(2), .args = FF_ARGS(FF_KEY_ARG("budget"), DELTA_ARGS)}},
     {"ff.budget|release", release_command, FF_WRITES,
      .info = {FF_DOCUMENTED, .summary = "Gives back what an execution has spent.",
               .complexity = "O(N) with N the number of dimensions it spent", .arity = 4,

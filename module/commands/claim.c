@@ -6,6 +6,7 @@
 #include "claim/waiter.h"
 #include "commands/command.h"
 #include "commands/request.h"
+#include "worker_registry.h"
 
 static ff_verdict claim(ff_request *r) {
     ff_claim_order order;
@@ -16,6 +17,8 @@ static ff_verdict claim(ff_request *r) {
         return ff_request_refuse(
             r, FF_TEXT("in a cluster FF.CLAIM cannot be part of a transaction or script"));
     }
+    ff_workers_note_claim(order.namespace, order.worker, order.instance, order.capabilities_csv,
+                          r->txn.now);
     bool keyed = !ff_text_is_absent(order.partition_tag);
     ff_answer_become_list(&r->answer);
     r->deferred = !ff_claim_serve(r->ctx, &order, keyed, &r->answer, NULL);
@@ -50,14 +53,17 @@ static int claim_command(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int ar
     return ff_request_serve(ctx, argv, argc, 1, claim, false);
 }
 
-#define PARTITION_KEY                                                                              \
-    (ValkeyModuleCommandKeySpec[]) {                                                               \
-        {.flags = VALKEYMODULE_CMD_KEY_RW | VALKEYMODULE_CMD_KEY_ACCESS |                          \
-                  VALKEYMODULE_CMD_KEY_UPDATE | VALKEYMODULE_CMD_KEY_VARIABLE_FLAGS,               \
-         .begin_search_type = VALKEYMODULE_KSPEC_BS_KEYWORD,                                       \
-         .bs.keyword = {.keyword = "PARTITION", .startfrom = 4},                                   \
-         .find_keys_type = VALKEYMODULE_KSPEC_FK_RANGE, .fk.range = {.keystep = 1}},               \
-        {0}                                                                                        \
+#define PARTITION_KEY \
+    (ValkeyModuleCommandKeySpec[]) { \
+        {.flags = VALKEYMODULE_CMD_KEY_RW | VALKEYMODULE_CMD_KEY_ACCESS | \
+                  VALKEYMODULE_CMD_KEY_UPDATE | VALKEYMODULE_CMD_KEY_VARIABLE_FLAGS, \
+         .begin_search_type = VALKEYMODULE_KSPEC_BS_KEYWORD, \
+         .bs.keyword = {.keyword = "PARTITION", .startfrom = 4}, \
+         .find_keys_type = VALKEYMODULE_KSPEC_FK_RANGE, \
+         .fk.range = {.keystep = 1}}, \
+        { \
+            0 \
+        } \
     }
 
 static const ff_command rows[] = {
@@ -66,24 +72,24 @@ static const ff_command rows[] = {
         claim_command,
         .flags = "write deny-oom blocking getkeys-api",
         .categories = "write blocking",
-        .info =
-            {FF_DOCUMENTED,
-             .summary = "Takes executions that are ready to run, and leases them to a worker.",
-             .complexity = "O(N+M) where N is the number of executions handed out and M is bounded "
-                           "by ff.claim-partitions-per-scan and ff.claim-block-limit.",
-             .arity = -4, .key_specs = PARTITION_KEY,
-             .args = FF_ARGS(
-                 FF_ARG("lane", STRING), FF_ARG("worker", STRING), FF_ARG("instance", STRING),
-                 FF_OPTION_ARG("csv", "CAPS", STRING), FF_OPTION_ARG("lease-ms", "LEASE", INTEGER),
-                 FF_OPTION_ARG("count", "COUNT", INTEGER),
-                 FF_OPTION_ARG("block-ms", "BLOCK", INTEGER),
-                 FF_BLOCK_ARG("lanes", "LANES", FF_ARG("numlanes", INTEGER),
-                              FF_MANY_ARG("lane", STRING)),
-                 FF_OPTION_ARG("namespace", "NAMESPACE", STRING),
-                 FF_ARG("partition", KEY, .token = "PARTITION", .key_spec_index = 0,
-                        .flags = VALKEYMODULE_CMD_ARG_OPTIONAL),
-                 FF_OPTION_ARG("grant-ttl-ms", "GRANT", INTEGER),
-                 FF_OPTION_ARG("timeout-ms", "TIMEOUT", INTEGER))},
+        .info = {FF_DOCUMENTED,
+                 .summary = "Takes executions that are ready to run, and leases them to a worker.",
+                 .complexity =
+                     "O(N+M) where N is the number of executions handed out and M is bounded "
+                     "by ff.claim-partitions-per-scan and ff.claim-block-limit.",
+                 .arity = -4, .key_specs = PARTITION_KEY,
+                 .args = FF_ARGS(FF_ARG("lane", STRING), FF_ARG("worker", STRING),
+                                 FF_ARG("instance", STRING), FF_OPTION_ARG("csv", "CAPS", STRING),
+                                 FF_OPTION_ARG("lease-ms", "LEASE", INTEGER),
+                                 FF_OPTION_ARG("count", "COUNT", INTEGER),
+                                 FF_OPTION_ARG("block-ms", "BLOCK", INTEGER),
+                                 FF_BLOCK_ARG("lanes", "LANES", FF_ARG("numlanes", INTEGER),
+                                              FF_MANY_ARG("lane", STRING)),
+                                 FF_OPTION_ARG("namespace", "NAMESPACE", STRING),
+                                 FF_ARG("partition", KEY, .token = "PARTITION", .key_spec_index = 0,
+                                        .flags = VALKEYMODULE_CMD_ARG_OPTIONAL),
+                                 FF_OPTION_ARG("grant-ttl-ms", "GRANT", INTEGER),
+                                 FF_OPTION_ARG("timeout-ms", "TIMEOUT", INTEGER))},
     },
 };
 

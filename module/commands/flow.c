@@ -1,10 +1,10 @@
 /* FF.FLOW CREATE, ADD, EDGE, CANCEL, TAG: flows built and changed step by step. */
 
+#include "engine/flow.h"
 #include "commands/command.h"
 #include "commands/graph.h"
 #include "commands/place.h"
 #include "config.h"
-#include "engine/flow.h"
 #include "engine/keyname.h"
 #include "scan/member.h"
 
@@ -117,8 +117,8 @@ static size_t read_policy(ff_request *r, size_t at, ff_join *join) {
     }
     if (ff_text_equal_ignoring_case(variant, FF_TEXT("quorum"))) {
         join->variant = W(quorum);
-        if (!ff_text_is_absent(k) && ff_argument_integer("the quorum", k, 1, INT32_MAX, &join->k,
-                                                         &r->txn.arena, &error)) {
+        if (!ff_text_is_absent(k) &&
+            ff_argument_integer("the quorum", k, 1, INT32_MAX, &join->k, &r->txn.arena, &error)) {
             return 2;
         }
     }
@@ -260,9 +260,9 @@ static ff_verdict tag(ff_request *r) {
         return ff_request_refuse(r, error);
     }
     if ((size_t)count * 2 != r->argc - 2) {
-        return ff_request_refuse(
-            r, ff_arena_printf(&r->txn.arena, "%zu tags need %zu values, but %zu follow",
-                               (size_t)count, (size_t)count * 2, r->argc - 2));
+        return ff_request_refuse(r, ff_arena_printf(&r->txn.arena,
+                                                    "%zu tags need %zu values, but %zu follow",
+                                                    (size_t)count, (size_t)count * 2, r->argc - 2));
     }
     ff_verdict verdict = write_tags(&g, (ff_strs){r->argv + 2, r->argc - 2}, &r->result);
     if (r->result.code != FF_OK) return verdict;
@@ -277,9 +277,9 @@ static FF_NATIVE_WRITE(edge_command, 2, edge);
 static FF_NATIVE_WRITE(cancel_command, 2, cancel);
 static FF_NATIVE_WRITE(tag_command, 2, tag);
 
-#define TAG_ARGS                                                                                   \
-    FF_ARG("count", INTEGER),                                                                      \
-        FF_ARG("tag", BLOCK, .flags = VALKEYMODULE_CMD_ARG_MULTIPLE,                               \
+#define TAG_ARGS \
+    FF_ARG("count", INTEGER), \
+        FF_ARG("tag", BLOCK, .flags = VALKEYMODULE_CMD_ARG_MULTIPLE, \
                .subargs = FF_ARGS(FF_ARG("name", STRING), FF_ARG("value", STRING)))
 
 static const ff_command rows[] = {
@@ -296,8 +296,7 @@ static const ff_command rows[] = {
               .complexity = "O(1)", .arity = 4, .key_specs = FF_KEY_WRITE(2),
               .args = FF_ARGS(FF_KEY_ARG("flow"), FF_ARG("execution-id", STRING))}},
     {"ff.flow|edge", edge_command, FF_WRITES,
-     .info = {FF_DOCUMENTED,
-              .summary = "Makes one member of a flow wait for another.",
+     .info = {FF_DOCUMENTED, .summary = "Makes one member of a flow wait for another.",
               .complexity = "O(N) with N the number of executions and edges behind the downstream, "
                             "at most 1000 executions",
               .arity = -5, .key_specs = FF_KEY_WRITE(2),
@@ -312,8 +311,9 @@ static const ff_command rows[] = {
                   FF_OPTION_ARG("kind", "KIND", STRING), FF_OPTION_ARG("data", "DATA", STRING))}},
     {"ff.flow|cancel", cancel_command, FF_WRITES,
      .info = {FF_DOCUMENTED, .summary = "Cancels a flow and its members.",
-              .complexity = "O(N) with N the number of members; at most ff.cascade-limit of them are "
-                            "cancelled in the same step",
+              .complexity =
+                  "O(N) with N the number of members; at most ff.cascade-limit of them are "
+                  "cancelled in the same step",
               .arity = 4, .key_specs = FF_KEY_WRITE(2),
               .args = FF_ARGS(FF_KEY_ARG("flow"), FF_ARG("reason", STRING))}},
     {"ff.flow|tag", tag_command, FF_WRITES,

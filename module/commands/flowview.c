@@ -184,16 +184,15 @@ static bool read_cursor(ff_request *r, ff_text text, place *p) {
 
 static ff_str *cursor_text(ff_txn *t, const place *p, uint32_t end) {
     if (p->partition >= end) return W(zero)->str;
-    return ff_str_make(t, ff_arena_printf(&t->arena, "%u-%llu", p->partition,
-                                          (unsigned long long)p->within));
+    return ff_str_make(
+        t, ff_arena_printf(&t->arena, "%u-%llu", p->partition, (unsigned long long)p->within));
 }
 
 static void answer_flow(ff_request *r, ff_answer *list, ff_partition partition, ff_str *flow_id,
                         ff_text namespace) {
     ff_txn *t = &r->txn;
     ff_text tag = ff_tag_text(&t->arena, partition);
-    ff_text core =
-        ff_str_text(ff_keyname_flow(t, tag, ff_str_text(flow_id), "core", FF_TEXT("")));
+    ff_text core = ff_str_text(ff_keyname_flow(t, tag, ff_str_text(flow_id), "core", FF_TEXT("")));
     ff_str *own = ff_hash_peek(t, core, W(namespace));
     if (!ff_text_is_absent(namespace) && !ff_text_equal(ff_str_text(own), namespace)) return;
     ff_answer *entry = ff_answer_add(list);
@@ -216,8 +215,8 @@ static void scan_partition(ff_request *r, const list_options *o, place *p, ff_an
     ff_partition partition = {FF_FAMILY_FLOW, (uint16_t)p->partition};
     if (ff_partition_is_served(r->ctx, partition)) {
         ff_str *index = ff_index_key(&r->txn, FF_INDEX_FLOW_INDEX, NULL, partition.number);
-        ff_strs flows = ff_set_scan(&r->txn, ff_str_text(index), &p->within,
-                                    o->count - (int64_t)list->count);
+        ff_strs flows =
+            ff_set_scan(&r->txn, ff_str_text(index), &p->within, o->count - (int64_t)list->count);
         for (size_t i = 0; i < flows.count; i++) {
             answer_flow(r, list, partition, flows.items[i], o->namespace);
         }
@@ -269,14 +268,17 @@ static int list_command(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int arg
 
 static FF_NATIVE_READ(get_command, 2, get);
 
-#define PARTITION_KEY                                                                              \
-    (ValkeyModuleCommandKeySpec[]) {                                                               \
-        {.flags = VALKEYMODULE_CMD_KEY_RO | VALKEYMODULE_CMD_KEY_ACCESS |                          \
-                  VALKEYMODULE_CMD_KEY_VARIABLE_FLAGS,                                             \
-         .begin_search_type = VALKEYMODULE_KSPEC_BS_KEYWORD,                                       \
-         .bs.keyword = {.keyword = "PARTITION", .startfrom = 2},                                   \
-         .find_keys_type = VALKEYMODULE_KSPEC_FK_RANGE, .fk.range = {.keystep = 1}},               \
-        {0}                                                                                        \
+#define PARTITION_KEY \
+    (ValkeyModuleCommandKeySpec[]) { \
+        {.flags = VALKEYMODULE_CMD_KEY_RO | VALKEYMODULE_CMD_KEY_ACCESS | \
+                  VALKEYMODULE_CMD_KEY_VARIABLE_FLAGS, \
+         .begin_search_type = VALKEYMODULE_KSPEC_BS_KEYWORD, \
+         .bs.keyword = {.keyword = "PARTITION", .startfrom = 2}, \
+         .find_keys_type = VALKEYMODULE_KSPEC_FK_RANGE, \
+         .fk.range = {.keystep = 1}}, \
+        { \
+            0 \
+        } \
     }
 
 static const ff_command rows[] = {

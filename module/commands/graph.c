@@ -56,8 +56,7 @@ ff_verdict ff_graph_join(ff_graph *g, ff_str *downstream, const ff_join *join, f
         return ff_bad_input(out, "the edges of that execution combine in another way already");
     }
     ff_edgegroup_set_policy_args a = {
-        wanted.variant->str,
-        wanted.variant == W(all_of) ? W(empty)->str : wanted.on_satisfied->str,
+        wanted.variant->str, wanted.variant == W(all_of) ? W(empty)->str : wanted.on_satisfied->str,
         ff_str_integer(g->txn, wanted.variant == W(quorum) ? wanted.k : 0), ff_str_now(g->txn)};
     return ff_edgegroup_set_policy(g->txn, &k, &a, out);
 }

@@ -1,5 +1,7 @@
 /* FF.GET, FF.LIST: looking at executions. */
 
+#include <stdlib.h>
+
 #include "base/number.h"
 #include "commands/command.h"
 #include "commands/request.h"
@@ -39,12 +41,31 @@ static void answer_field(ff_answer *map, ff_text name, ff_str *value) {
     }
 }
 
-static void answer_hash(ff_answer *map, ff_key *hash) {
-    const ff_word *field;
-    ff_str *value;
+static int compare_pairs(const void *a, const void *b) {
+    return ff_text_compare(((const ff_pair *)a)->field->text, ((const ff_pair *)b)->field->text);
+}
+
+/* All fields by name, since a hash has no order of its own. */
+static size_t read_sorted(ff_key *hash, ff_pair **pairs) {
+    ff_txn *t = ff_key_txn(hash);
+    ff_pair pair;
     size_t cursor = 0;
+    size_t count = 0;
+    size_t capacity = 0;
+    *pairs = NULL;
+    while (ff_hash_next(hash, &cursor, &pair.field, &pair.value)) {
+        *pairs = ff_txn_grow(t, *pairs, count, &capacity, sizeof pair);
+        (*pairs)[count++] = pair;
+    }
+    if (count) qsort(*pairs, count, sizeof pair, compare_pairs);
+    return count;
+}
+
+static void answer_hash(ff_answer *map, ff_key *hash) {
+    ff_pair *pairs;
+    size_t count = read_sorted(hash, &pairs);
     ff_answer_become_map(map);
-    while (ff_hash_next(hash, &cursor, &field, &value)) answer_field(map, field->text, value);
+    for (size_t i = 0; i < count; i++) answer_field(map, pairs[i].field->text, pairs[i].value);
 }
 
 /* ---- FF.GET ---- */
@@ -78,14 +99,12 @@ static void answer_lease(ff_request *r, ff_subject *s) {
 }
 
 static void answer_tags(ff_request *r, ff_subject *s) {
-    const ff_word *field;
-    ff_str *value;
-    size_t cursor = 0;
+    ff_pair *pairs;
+    size_t count = read_sorted(ff_hash_open(&r->txn, ff_subject_key(s, "tags")), &pairs);
     ff_answer *map = ff_answer_member(&r->answer, FF_TEXT("tags"));
-    ff_key *tags = ff_hash_open(&r->txn, ff_subject_key(s, "tags"));
     ff_answer_become_map(map);
-    while (ff_hash_next(tags, &cursor, &field, &value)) {
-        ff_answer_become_text(ff_answer_member(map, field->text), value);
+    for (size_t i = 0; i < count; i++) {
+        ff_answer_become_text(ff_answer_member(map, pairs[i].field->text), pairs[i].value);
     }
 }
 
@@ -124,6 +143,17 @@ static void answer_history(ff_request *r, ff_subject *s) {
             answer_field(map, ff_str_text(entries[i].fields.items[j]),
                          entries[i].fields.items[j + 1]);
         }
+    }
+}
+
+/* The fields asked for; `state` is what other replies call the public state. */
+static void answer_fields(ff_request *r, ff_subject *s, ff_text_list names) {
+    ff_answer_become_map(&r->answer);
+    for (size_t i = 0; i < names.count; i++) {
+        ff_text name = names.items[i];
+        bool state = ff_text_equal(name, W(state)->text);
+        ff_str *value = ff_hash_get(s->core, state ? W(public_state) : ff_field(&r->txn, name));
+        answer_field(&r->answer, name, value);
     }
 }
 
@@ -171,13 +201,10 @@ static ff_verdict get(ff_request *r) {
         return FF_DISCARD;
     }
     if (!ff_key_exists(s.core)) return ff_refuse(&r->result, FF_EXECUTION_NOT_FOUND);
-    ff_answer_become_map(&r->answer);
     if (given >> FIELDS_ROW & 1) {
-        for (size_t i = 0; i < o.fields.count; i++) {
-            ff_text name = o.fields.items[i];
-            answer_field(&r->answer, name, ff_hash_get(s.core, ff_field(&r->txn, name)));
-        }
+        answer_fields(r, &s, o.fields);
     } else {
+        ff_request_answer_state(r, &s);
         answer_hash(&r->answer, s.core);
         answer_tags(r, &s);
     }
@@ -212,7 +239,7 @@ static const ff_option list_rows[] = {
 typedef struct listing {
     ff_request *r;
     list_options o;
-    bool single; /* only the one partition */
+    int32_t only; /* the one partition that is asked for; -1: all */
     uint32_t partition;
     uint64_t cursor;
     ff_answer *list;
@@ -238,7 +265,7 @@ static bool read_partition(listing *l) {
         return refuse_listing(l, "PARTITION must be {fp:N} with N below ff.flow-partitions",
                               l->o.partition);
     }
-    l->single = true;
+    l->only = partition.number;
     l->partition = partition.number;
     return true;
 }
@@ -252,7 +279,7 @@ static bool read_cursor(listing *l) {
     ff_text_split(&rest, '-', &first);
     if (!ff_unsigned_parse(first, &partition) || ff_text_is_absent(rest) ||
         !ff_unsigned_parse(rest, &l->cursor) || partition >= ff_partition_count(FF_FAMILY_FLOW) ||
-        (l->single && partition != l->partition)) {
+        (l->only >= 0 && partition != (uint64_t)l->only)) {
         return refuse_listing(l, "CURSOR must be 0 or what an earlier reply had", l->o.cursor);
     }
     l->partition = (uint32_t)partition;
@@ -288,7 +315,7 @@ static void list_one(listing *l, ff_text tag, ff_str *execution_id) {
 
 /* The partition to look at from `from` on; -1 when there is none. */
 static int32_t next_partition(const listing *l, uint32_t from) {
-    if (l->single) return from == l->partition ? (int32_t)from : -1;
+    if (l->only >= 0) return (int32_t)from == l->only ? l->only : -1;
     if (from >= ff_partition_count(FF_FAMILY_FLOW)) return -1;
     if (!ff_presence_complete()) return (int32_t)from;
     return ff_presence_next(FF_INDEX_ALL_EXECUTIONS, NULL, from);
@@ -315,7 +342,7 @@ static bool list_page(listing *l) {
 
 /* [LANE l] [STATE s] [NAMESPACE ns] [PARTITION {fp:N}] [CURSOR c] [COUNT n] */
 static ff_verdict list(ff_request *r) {
-    listing l = {.r = r, .o = {.count = LIST_COUNT, .state = -1}};
+    listing l = {.r = r, .o = {.count = LIST_COUNT, .state = -1}, .only = -1};
     if (!ff_request_options(r, 0, FF_OPTION_TABLE(list_rows), &l.o, NULL) || !read_partition(&l) ||
         !read_cursor(&l)) {
         return FF_DISCARD;

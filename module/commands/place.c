@@ -30,8 +30,9 @@ static const char *const expected_partition[FF_FAMILIES] = {
 
 bool ff_request_reaches_all_slots(ff_request *r) {
     if (!ff_request_in_cluster(r) || !ff_request_in_transaction(r)) return true;
-    ff_request_refuse(r, FF_TEXT("in a cluster a transaction or script cannot do this: it would reach "
-                                 "one slot only"));
+    ff_request_refuse(r,
+                      FF_TEXT("in a cluster a transaction or script cannot do this: it would reach "
+                              "one slot only"));
     return false;
 }
 

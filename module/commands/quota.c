@@ -1,9 +1,9 @@
 /* FF.QUOTA: how many executions may start in a time, and how many may run at once. */
 
+#include "engine/quota.h"
 #include "commands/command.h"
 #include "commands/place.h"
 #include "engine/keyname.h"
-#include "engine/quota.h"
 
 /* A quota policy by its reference. */
 typedef struct quota {
@@ -26,8 +26,8 @@ static void name_keys(ff_txn *t, quota *q) {
 }
 
 static ff_str *guard_of(ff_txn *t, const quota *q, ff_str *execution_id) {
-    return key_of(t, q, ff_arena_concat(&t->arena, FF_TEXT(":admitted:"),
-                                        ff_str_text(execution_id)));
+    return key_of(t, q,
+                  ff_arena_concat(&t->arena, FF_TEXT(":admitted:"), ff_str_text(execution_id)));
 }
 
 /* The policy that the first argument names; false after a refusal. */
@@ -177,8 +177,7 @@ static ff_verdict get(ff_request *r) {
     ff_answer_integer(&r->answer, "in_window", count_window(t, &q, seconds));
     ff_answer_number(&r->answer, "running",
                      ff_str_or(ff_string_get(ff_string_open(t, q.concurrency)), W(zero)));
-    ff_answer_integer(&r->answer, "admitted",
-                      (int64_t)ff_set_size(ff_set_open(t, q.admitted_set)));
+    ff_answer_integer(&r->answer, "admitted", (int64_t)ff_set_size(ff_set_open(t, q.admitted_set)));
     ff_answer_number(&r->answer, "created_at", ff_hash_get(definition, W(created_at)));
     return FF_DISCARD;
 }
@@ -202,7 +201,8 @@ static const ff_command rows[] = {
     {"ff.quota|admit", admit_command, FF_WRITES,
      .info = {FF_DOCUMENTED,
               .summary = "Admits an execution under a quota policy, if its limits allow it.",
-              .complexity = "O(log(N)+M) with N the admissions in the window and M those that left it",
+              .complexity =
+                  "O(log(N)+M) with N the admissions in the window and M those that left it",
               .arity = 4, .key_specs = FF_KEY_WRITE(2),
               .args = FF_ARGS(FF_KEY_ARG("quota"), FF_ARG("execution-id", STRING))}},
     {"ff.quota|release", release_command, FF_FREES,

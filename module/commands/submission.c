@@ -18,6 +18,7 @@ enum {
     DOCUMENT_BYTES_MOST = 16 * 1024 * 1024,
     MEMBERS_MOST = 10000,
     EDGES_MOST = 20000,
+    VALUES_MOST = 500000,
     NAME_BYTES_MOST = 128,
 };
 
@@ -101,8 +102,8 @@ static bool read_nonempty(submission *s, const member *m, ff_text name, const ff
 
 static bool read_integer(submission *s, const member *m, ff_text name, const ff_json *value,
                          int64_t most, int64_t *out) {
-    bool whole = ff_json_kind(value) == FF_JSON_NUMBER &&
-                 ff_number_to_integer(ff_json_number(value), out);
+    bool whole =
+        ff_json_kind(value) == FF_JSON_NUMBER && ff_number_to_integer(ff_json_number(value), out);
     if (whole && *out >= 0 && *out <= most) return true;
     ff_text why = ff_arena_printf(&s->r->txn.arena, "must be a whole number between 0 and %lld",
                                   (long long)most);
@@ -334,10 +335,27 @@ static bool read_object(submission *s, member *m, const field *fields, const ff_
 
 /* ---- The whole document ---- */
 
+/* Whether the text may hold more values than one call should build: each but the first follows a comma or a
+ * bracket. */
+static bool holds_too_much(ff_text text) {
+    size_t values = 0;
+    bool quoted = false;
+    for (size_t i = 0; i < text.len && values <= VALUES_MOST; i++) {
+        char byte = text.ptr[i];
+        if (quoted && byte == '\\') i++;
+        if (byte == '"') quoted = !quoted;
+        values += !quoted && (byte == ',' || byte == '[' || byte == '{');
+    }
+    return values > VALUES_MOST;
+}
+
 static bool parse(submission *s) {
     ff_txn *t = &s->r->txn;
     if (s->source.len > DOCUMENT_BYTES_MOST) {
         return refuse(s, NULL, FF_TEXT("the document"), "is larger than 16 MiB");
+    }
+    if (holds_too_much(s->source)) {
+        return refuse(s, NULL, FF_TEXT("the document"), "holds more than 500000 values");
     }
     s->document = ff_json_parse(s->source);
     if (s->document == NULL) {
@@ -363,7 +381,8 @@ static bool check_member(submission *s, member *m) {
         return refuse(s, m, FF_TEXT("join"), "needs \"after\"");
     }
     if (variant == W(quorum) && (m->join.k < 1 || (size_t)m->join.k > m->after_count)) {
-        return refuse(s, m, FF_TEXT("join"), "needs a quorum between 1 and the length of \"after\"");
+        return refuse(s, m, FF_TEXT("join"),
+                      "needs a quorum between 1 and the length of \"after\"");
     }
     if (m->join.on_satisfied && variant != W(any_of) && variant != W(quorum)) {
         return refuse(s, m, FF_TEXT("on_satisfied"), "needs \"join\" to be any_of or a quorum");
@@ -424,9 +443,9 @@ static bool refuse_cycle(submission *s, const member *m) {
         while (m->after[i]->waits_for == 0) i++;
         m = m->after[i];
     }
-    ff_request_refuse_with(s->r, "CYCLE_DETECTED",
-                           ff_arena_concat(&s->r->txn.arena, member_text(s, m),
-                                           FF_TEXT(" waits for itself")));
+    ff_request_refuse_with(
+        s->r, "CYCLE_DETECTED",
+        ff_arena_concat(&s->r->txn.arena, member_text(s, m), FF_TEXT(" waits for itself")));
     return false;
 }
 
@@ -567,8 +586,9 @@ static const ff_command rows[] = {
     {"ff.flow|submit", submit_command, FF_WRITES,
      .info = {FF_DOCUMENTED,
               .summary = "Creates a flow with all its members and edges from one JSON document.",
-              .complexity = "O(N) with N the size of the document: at most 16 MiB, 10000 members and "
-                            "20000 edges",
+              .complexity =
+                  "O(N) with N the size of the document: at most 16 MiB, 10000 members and "
+                  "20000 edges, 500000 values",
               .arity = 4, .key_specs = FF_KEY_WRITE(2),
               .args = FF_ARGS(FF_KEY_ARG("where"), FF_ARG("document", STRING))}},
 };

@@ -332,14 +332,14 @@ static ff_str *taken_off(ff_txn *t, ff_text usage, double used, ff_text spent, d
                                                    : ff_str_number(t, left);
 }
 
-static bool give_back(ff_key *usage, const ff_word *dimension, const ff_str *spent) {
+static bool give_back(ff_txn *t, ff_str *name, const ff_word *dimension, const ff_str *spent) {
     double delta;
     double used;
     if (!ff_str_to_number(spent, &delta) || !(delta > 0)) return true;
+    ff_key *usage = ff_hash_open(t, name);
     if (ff_hash_number(usage, dimension, &used) == FF_NUMBER_BAD) return false;
     ff_text usage_text = ff_str_text(ff_str_or(ff_hash_get(usage, dimension), W(zero)));
-    ff_hash_set(usage, dimension,
-                taken_off(ff_key_txn(usage), usage_text, used, ff_str_text(spent), delta));
+    ff_hash_set(usage, dimension, taken_off(t, usage_text, used, ff_str_text(spent), delta));
     return true;
 }
 
@@ -351,9 +351,8 @@ ff_verdict ff_budget_release(ff_txn *t, const ff_budget_release_keys *k,
     if (a->execution_id == NULL) return ff_bad_input(out, "execution_id is missing");
     ff_key *ledger = ff_hash_open(t, k->ledger);
     if (!ff_key_exists(ledger)) return ff_ok_word(out, W(noop));
-    ff_key *usage = ff_hash_open(t, k->usage);
     while (ff_hash_next(ledger, &cursor, &dimension, &spent)) {
-        if (!give_back(usage, dimension, spent)) return refuse_counter(out);
+        if (!give_back(t, k->usage, dimension, spent)) return refuse_counter(out);
     }
     ff_key_delete(ledger);
     ff_set_remove(ff_set_open(t, k->ledger_index), a->execution_id);

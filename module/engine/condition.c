@@ -142,20 +142,31 @@ void ff_condition_write(ff_key *record, const ff_condition *condition) {
     }
 }
 
-static bool takes(const ff_matcher *matcher, const ff_str *name) {
-    if (matcher->signal_id) return false;
-    if (!ff_str_is_set(matcher->name)) return true;
-    return !matcher->numeric && ff_str_equal(matcher->name, name);
+/* From the last to the first, so that each list of a name begins with its first matcher. */
+static void index_matchers(ff_txn *t, ff_condition *condition) {
+    condition->indexed = true;
+    for (size_t i = condition->matcher_count; i-- > 0;) {
+        ff_matcher *matcher = &condition->matchers[i];
+        if (matcher->numeric) continue;
+        void **first = ff_table_at(&condition->free, &t->arena, ff_str_text(matcher->name));
+        matcher->next = *first;
+        *first = matcher;
+    }
 }
 
-void ff_condition_offer(ff_condition *condition, const ff_str *name, ff_str *signal_id) {
-    for (size_t i = 0; i < condition->matcher_count; i++) {
-        ff_matcher *matcher = &condition->matchers[i];
-        if (!takes(matcher, name)) continue;
-        matcher->signal_id = ff_str_or_empty(signal_id);
-        condition->satisfied_count++;
-        return;
-    }
+static ff_matcher *first_free(const ff_condition *condition, ff_text name) {
+    return ff_text_is_absent(name) ? NULL : ff_table_get(&condition->free, name);
+}
+
+void ff_condition_offer(ff_txn *t, ff_condition *condition, const ff_str *name, ff_str *signal_id) {
+    if (!condition->indexed) index_matchers(t, condition);
+    ff_matcher *taker = first_free(condition, ff_str_text(name));
+    ff_matcher *any = first_free(condition, W(empty)->text);
+    if (taker == NULL || (any && any < taker)) taker = any;
+    if (taker == NULL) return;
+    *ff_table_at(&condition->free, &t->arena, ff_str_text(taker->name)) = taker->next;
+    taker->signal_id = ff_str_or_empty(signal_id);
+    condition->satisfied_count++;
 }
 
 ff_condition_state ff_condition_evaluate(const ff_condition *condition) {

@@ -10,20 +10,20 @@
 
 enum { CAP_DEFAULT = 100 };
 
-/* How often the execution may be reclaimed: what its policy says, else the argument, else 100. */
+/* How often the execution may be reclaimed: what its policy says, else the argument, else 100. The
+ * argument must be a number even where the policy decides. */
 static bool read_cap(ff_txn *t, const ff_claim_reclaim_keys *k, const ff_claim_reclaim_args *a,
                      double *cap, ff_result *out) {
+    *cap = CAP_DEFAULT;
+    if (a->max_reclaim_count && !ff_str_to_number(a->max_reclaim_count, cap)) {
+        ff_not_a_number(out, "max_reclaim_count", a->max_reclaim_count);
+        return false;
+    }
     ff_str *policy =
         ff_string_get(ff_string_open(t, ff_keyname_beside_core(t, k->core, ":policy")));
     const ff_json *member = ff_json_member(ff_document_read(t, policy), "max_reclaim_count");
-    *cap = CAP_DEFAULT;
-    if (member) {
-        if (ff_json_to_number(member, cap)) return true;
-        ff_bad_input(out, "max_reclaim_count of the policy must be a number");
-        return false;
-    }
-    if (!a->max_reclaim_count || ff_str_to_number(a->max_reclaim_count, cap)) return true;
-    ff_not_a_number(out, "max_reclaim_count", a->max_reclaim_count);
+    if (!member || ff_json_to_number(member, cap)) return true;
+    ff_bad_input(out, "max_reclaim_count of the policy must be a number");
     return false;
 }
 

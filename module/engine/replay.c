@@ -74,7 +74,6 @@ static ff_verdict replay_normally(ff_key *core, const ff_execution_replay_keys *
 /* Reopens the edges that had become impossible. Returns how many are to be waited for. */
 static int64_t reopen_edges(ff_txn *t, const ff_execution_replay_keys *k,
                             const ff_execution_replay_args *a) {
-    ff_key *unresolved = ff_set_open(t, k->unresolved);
     int64_t waiting = 0;
     for (size_t i = 0; i < a->edge_ids.count; i++) {
         ff_key *dependency = ff_hash_open(t, k->dependencies.items[i]);
@@ -85,7 +84,7 @@ static int64_t reopen_edges(ff_txn *t, const ff_execution_replay_keys *k,
             waiting++;
             ff_hash_set_word(dependency, W(state), W(unsatisfied));
             ff_hash_set_empty(dependency, W(last_resolved_at));
-            ff_set_add(unresolved, a->edge_ids.items[i]);
+            ff_set_add(ff_set_open(t, k->unresolved), a->edge_ids.items[i]);
         }
     }
     return waiting;

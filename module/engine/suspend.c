@@ -141,6 +141,9 @@ static void open_waitpoint(beginning *b, const ff_token_signer *signer, ff_waitp
     waitpoint->token = ff_token_mint(b->txn, signer, waitpoint->id, waitpoint->key);
     ff_waitpoint_write_active(ff_hash_open(b->txn, record), waitpoint, &owner, a->timeout_at);
     write_condition(b, condition);
+}
+
+static void enlist(const beginning *b, const ff_waitpoint *waitpoint) {
     ff_set_add(ff_set_open(b->txn, b->k->waitpoints), waitpoint->id);
 }
 
@@ -161,6 +164,7 @@ static bool open_waitpoints(beginning *b) {
     for (size_t i = 0; i < b->extra_count; i++) {
         ff_str *const *of_extra = &keys->items[KEYS_PER_EXTRA * i];
         open_waitpoint(b, &signer, &b->extras[i], of_extra[0], of_extra[2]);
+        enlist(b, &b->extras[i]);
     }
     return true;
 }
@@ -188,7 +192,7 @@ static bool take_pending(beginning *b) {
     return true;
 }
 
-static void offer_entry(ff_condition *condition, const ff_stream_entry *entry) {
+static void offer_entry(beginning *b, const ff_stream_entry *entry) {
     ff_str *name = NULL;
     ff_str *signal_id = NULL;
     for (size_t i = 0; i + 1 < entry->fields.count; i += 2) {
@@ -196,7 +200,7 @@ static void offer_entry(ff_condition *condition, const ff_stream_entry *entry) {
         if (ff_str_is(field, W(signal_name))) name = entry->fields.items[i + 1];
         if (ff_str_is(field, W(signal_id))) signal_id = entry->fields.items[i + 1];
     }
-    ff_condition_offer(condition, name, signal_id);
+    ff_condition_offer(b->txn, &b->condition, name, signal_id);
 }
 
 /* Matches the signals that came while the waitpoint was pending. None at all leave the condition open,
@@ -214,7 +218,7 @@ static bool match_buffered(beginning *b, bool *met) {
         if (b->condition.version_known) return true;
         return stop(b, ff_bad_input(b->out, "the condition's version is unknown"));
     }
-    for (size_t i = 0; i < count; i++) offer_entry(&b->condition, &entries[i]);
+    for (size_t i = 0; i < count; i++) offer_entry(b, &entries[i]);
     ff_condition_state state = ff_condition_evaluate(&b->condition);
     if (state == FF_CONDITION_BAD_MINIMUM) {
         return stop(b, ff_bad_input(b->out, "minimum_signal_count must be a number"));
@@ -260,7 +264,6 @@ static bool activate_waitpoint(beginning *b) {
     if (met) return stop(b, conclude_satisfied(b));
     write_condition(b, b->k->condition);
     if (b->extra_count) return stop_refused(b, FF_USE_PENDING_WITH_EXTRAS_UNSUPPORTED);
-    ff_set_add(ff_set_open(b->txn, b->k->waitpoints), b->waitpoint.id);
     return true;
 }
 
@@ -298,8 +301,8 @@ static bool leave_lease(beginning *b) {
         {W(attempt_id), ff_hash_get(b->core, W(current_attempt_id))},
         {W(reason), W(suspend)->str},
     };
-    ff_history_add(ff_stream_open(b->txn, k->history), maxlen, entry, sizeof entry / sizeof *entry);
     ff_lease_release(b->core, &places, a->execution_id);
+    ff_history_add(ff_stream_open(b->txn, k->history), maxlen, entry, sizeof entry / sizeof *entry);
     return true;
 }
 
@@ -363,27 +366,19 @@ static void write_record(const beginning *b) {
     FF_CLEAR(record, W(last_signal_at), W(satisfied_at), W(closed_at), W(close_reason));
 }
 
-static void map_nodes(const beginning *b, ff_text waitpoint_key) {
-    ff_txn *t = b->txn;
-    ff_tree_nodes nodes = ff_tree_taking_part(t, b->condition.tree, waitpoint_key);
-    if (nodes.count == 0) return;
-    ff_key *map =
-        ff_hash_open(t, FF_CONCAT(t, ff_str_text(b->k->suspension), FF_TEXT(":member_map")));
-    for (size_t i = 0; i < nodes.count; i++) {
-        ff_text path = nodes.items[i].path;
-        ff_text field =
-            ff_arena_concat(&t->arena, FF_TEXT("wp:"), waitpoint_key, FF_TEXT(":"), path);
-        ff_hash_set(map, ff_field(t, field), ff_str_make(t, path));
-    }
-}
-
 /* Which nodes of a tree each waitpoint serves. */
 static bool write_member_map(beginning *b) {
     if (!b->condition.composite) return true;
     const char *fault = ff_tree_fault(b->condition.tree);
     if (fault) return stop(b, ff_bad_input(b->out, fault));
-    map_nodes(b, ff_str_text(b->waitpoint.key));
-    for (size_t i = 0; i < b->extra_count; i++) map_nodes(b, ff_str_text(b->extras[i].key));
+    ff_txn *t = b->txn;
+    ff_table keys = {0};
+    ff_table_add(&keys, &t->arena, ff_str_text(b->waitpoint.key));
+    for (size_t i = 0; i < b->extra_count; i++) {
+        ff_table_add(&keys, &t->arena, ff_str_text(b->extras[i].key));
+    }
+    ff_tree_map_members(t, b->condition.tree, &keys,
+                        FF_CONCAT(t, ff_str_text(b->k->suspension), FF_TEXT(":member_map")));
     return true;
 }
 
@@ -408,6 +403,7 @@ ff_verdict ff_suspension_begin(ff_txn *t, const ff_suspension_begin_keys *k,
     }
     bool pending = ff_str_is(a->use_pending_waitpoint, W(one));
     if (!(pending ? activate_waitpoint(&b) : open_waitpoints(&b))) return b.verdict;
+    enlist(&b, &b.waitpoint);
     if (!leave_lease(&b)) return b.verdict;
     write_core(&b);
     write_record(&b);

@@ -69,13 +69,25 @@ static bool holds_text(const ff_json *list, ff_text text) {
     return false;
 }
 
-static void append_node(ff_txn *t, ff_tree_nodes *nodes, const ff_json *node) {
+/* A node with its path, the empty one when it has none. */
+typedef struct tree_node {
+    const ff_json *json;
+    ff_text path;
+} tree_node;
+
+typedef struct tree_nodes {
+    tree_node *items;
+    size_t count;
+    size_t capacity;
+} tree_nodes;
+
+static void append_node(ff_txn *t, tree_nodes *nodes, const ff_json *node) {
     nodes->items =
         ff_txn_grow(t, nodes->items, nodes->count, &nodes->capacity, sizeof *nodes->items);
-    nodes->items[nodes->count++] = (ff_tree_node){node, path_of(&t->arena, node)};
+    nodes->items[nodes->count++] = (tree_node){node, path_of(&t->arena, node)};
 }
 
-static void collect(ff_txn *t, const ff_json *node, ff_text key, ff_tree_nodes *nodes) {
+static void collect(ff_txn *t, const ff_json *node, ff_text key, tree_nodes *nodes) {
     if (node_fault(node)) return;
     switch (kind_of(node)) {
     case KIND_OTHER: break;
@@ -96,10 +108,48 @@ static void collect(ff_txn *t, const ff_json *node, ff_text key, ff_tree_nodes *
     }
 }
 
-ff_tree_nodes ff_tree_taking_part(ff_txn *t, const ff_json *root, ff_text waitpoint_key) {
-    ff_tree_nodes nodes = {0};
+/* The nodes that take part for a waitpoint key, in document order. Nodes that ff_tree_fault would name are left
+ * out, and so is what is below them. */
+static tree_nodes taking_part(ff_txn *t, const ff_json *root, ff_text waitpoint_key) {
+    tree_nodes nodes = {0};
     collect(t, root, waitpoint_key, &nodes);
     return nodes;
+}
+
+/* The member map being written, and the waitpoint keys it is about. */
+typedef struct mapping {
+    ff_txn *t;
+    const ff_table *keys;
+    ff_str *name;
+} mapping;
+
+static void map_node(const mapping *m, const ff_json *node, const ff_json *waitpoint_key) {
+    ff_text key = ff_json_string(waitpoint_key);
+    if (ff_text_is_absent(key) || !ff_table_has(m->keys, key)) return;
+    ff_text path = path_of(&m->t->arena, node);
+    ff_text field = ff_arena_concat(&m->t->arena, FF_TEXT("wp:"), key, FF_TEXT(":"), path);
+    ff_hash_set(ff_hash_open(m->t, m->name), ff_field(m->t, field), ff_str_make(m->t, path));
+}
+
+/* One pass for all keys: with as many waitpoints as nodes, one for each would be quadratic. */
+static void map_from(const mapping *m, const ff_json *node) {
+    node_kind kind = kind_of(node);
+    if (kind == KIND_SINGLE) map_node(m, node, ff_json_member(node, "waitpoint_key"));
+    if (kind != KIND_COUNT && kind != KIND_ALL_OF) return;
+    const ff_json *items = ff_json_member(node, kind == KIND_COUNT ? "waitpoints" : "members");
+    for (size_t i = 0; i < ff_json_array_length(items); i++) {
+        const ff_json *item = ff_json_at(items, i);
+        if (kind == KIND_COUNT) {
+            map_node(m, node, item);
+        } else {
+            map_from(m, item);
+        }
+    }
+}
+
+void ff_tree_map_members(ff_txn *t, const ff_json *root, const ff_table *keys, ff_str *map) {
+    const mapping m = {t, keys, map};
+    if (root) map_from(&m, root);
 }
 
 static bool accepts(const ff_json *matcher, ff_text name) {
@@ -117,7 +167,7 @@ static ff_text node_token(const ff_satisfied *satisfied, ff_text path) {
     return ff_arena_concat(&satisfied->txn->arena, FF_TEXT("node:"), path);
 }
 
-static ff_text token_for(const ff_satisfied *satisfied, const ff_tree_node *node,
+static ff_text token_for(const ff_satisfied *satisfied, const tree_node *node,
                          const ff_tree_signal *signal) {
     ff_arena *arena = &satisfied->txn->arena;
     if (kind_of(node->json) == KIND_SINGLE) return leaf_token(satisfied, node->path);
@@ -190,12 +240,12 @@ static void propagate(ff_satisfied *satisfied, const ff_json *node) {
 
 const ff_word *ff_tree_deliver(ff_txn *t, const ff_json *root, ff_str *suspension,
                                const ff_tree_signal *signal, ff_strs *satisfiers) {
-    const ff_tree_nodes nodes = ff_tree_taking_part(t, root, signal->waitpoint_key);
+    const tree_nodes nodes = taking_part(t, root, signal->waitpoint_key);
     ff_satisfied satisfied = {0};
     bool added = false;
     if (nodes.count == 0) return W(signal_ignored_not_in_condition);
     for (size_t i = 0; i < nodes.count; i++) {
-        const ff_tree_node *node = &nodes.items[i];
+        const tree_node *node = &nodes.items[i];
         if (!accepts(ff_json_member(node->json, "matcher"), ff_str_text(signal->name))) continue;
         if (satisfied.set == NULL) {
             ff_satisfied_open(t, FF_CONCAT(t, ff_str_text(suspension), FF_TEXT(":satisfied_set")),

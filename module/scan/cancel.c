@@ -182,7 +182,8 @@ ff_visit_outcome ff_visit_cancel_group(ff_visit *v) {
     if (!ff_str_is_set(reason)) reason = W(sibling_quorum_satisfied)->str;
     ff_visit_let_go(v);
     if (!cancel_siblings(v, list, reason)) return FF_VISIT_AGAIN;
-    if (v->progress->counts[FAILED]) return ff_visit_complain(v, "has a sibling that cannot be cancelled");
+    if (v->progress->counts[FAILED])
+        return ff_visit_complain(v, "has a sibling that cannot be cancelled");
     return drain(v, &name);
 }
 

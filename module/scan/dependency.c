@@ -10,9 +10,9 @@ enum { EDGES_AT_ONCE = 64 };
 
 /* The upstream of an edge, if it has ended: fills in its id and outcome. */
 static bool has_ended(ff_visit *v, ff_txn *t, const ff_subject *child, ff_member_edge *edge) {
-    ff_str *name = FF_CONCAT(t, ff_str_text(ff_keyname_execution(
-                                    t, v->tag, ff_str_text(child->execution_id), "dep:")),
-                             ff_str_text(edge->edge_id));
+    ff_str *name = FF_CONCAT(
+        t, ff_str_text(ff_keyname_execution(t, v->tag, ff_str_text(child->execution_id), "dep:")),
+        ff_str_text(edge->edge_id));
     edge->upstream_id = ff_hash_peek(t, ff_str_text(name), W(upstream_execution_id));
     ff_text upstream = ff_str_text(edge->upstream_id);
     if (!ff_member_is_local(upstream, v->tag)) return false;
@@ -33,8 +33,8 @@ static void resolve_edge(ff_visit *v, const ff_subject *child, ff_str *flow_id, 
     ff_result result;
     ff_verdict verdict = FF_DISCARD;
     ff_uuid uuid;
-    ff_member_edge edge = {.tag = v->tag, .flow_id = flow_id, .edge_id = edge_id,
-                           .child_id = child->execution_id};
+    ff_member_edge edge = {
+        .tag = v->tag, .flow_id = flow_id, .edge_id = edge_id, .child_id = child->execution_id};
     ff_unit_begin(v, &t, &result);
     if (!ff_uuid_parse(ff_str_text(edge_id), &uuid)) {
         ff_visit_complain(v, "waits for an edge whose id is no UUID");

@@ -125,8 +125,8 @@ static ff_verdict resolve(ff_txn *t, const item *i, const place *p, ff_str *edge
     ff_result result = {.txn = t};
     ff_uuid uuid;
     if (!ff_uuid_parse(ff_str_text(edge_id), &uuid)) return FF_DISCARD;
-    ff_str *name = ff_keyname_flow(t, p->tag_text, ff_str_text(i->flow_id),
-                                   "edge:", ff_str_text(edge_id));
+    ff_str *name =
+        ff_keyname_flow(t, p->tag_text, ff_str_text(i->flow_id), "edge:", ff_str_text(edge_id));
     ff_str *child = ff_hash_peek(t, ff_str_text(name), W(downstream_execution_id));
     if (ff_txn_error(t)) return FF_DISCARD;
     if (!ff_member_is_local(ff_str_text(child), p->tag_text)) {

@@ -148,8 +148,7 @@ static bool refresh_table(ValkeyModuleCtx *ctx, timetable *table, uint64_t deadl
             unsigned bit = (unsigned)__builtin_ctzll(table->marks[word]);
             table->marks[word] &= table->marks[word] - 1;
             reread(ctx, table, (uint16_t)(word * 64 + bit));
-            if (++looked_at % LOOK_EVERY == 0 &&
-                ValkeyModule_MonotonicMicroseconds() >= deadline) {
+            if (++looked_at % LOOK_EVERY == 0 && ValkeyModule_MonotonicMicroseconds() >= deadline) {
                 return false;
             }
         }

@@ -35,8 +35,7 @@ bool ff_filter_passes(ff_txn *t, ff_text execution_id) {
     if (!ff_filter_is_set()) return true;
     if (!ff_execution_id_parse(execution_id, &id)) return false;
     ff_text wanted = ff_config.filter_namespace;
-    if (wanted.len &&
-        !field_equals(t, &id, execution_id, "core", FF_TEXT("namespace"), wanted)) {
+    if (wanted.len && !field_equals(t, &id, execution_id, "core", FF_TEXT("namespace"), wanted)) {
         return false;
     }
     return tag_passes(t, &id, execution_id);

@@ -84,8 +84,7 @@ static ff_visit_outcome finish(ff_visit *v, uint64_t total) {
     ff_result unused;
     const uint64_t *counts = v->progress->counts;
     ff_unit_begin(v, &t, &unused);
-    ff_str *name = ff_keyname_flow(&t, v->tag, ff_str_text(v->member), "summary",
-                                   FF_TEXT_ABSENT);
+    ff_str *name = ff_keyname_flow(&t, v->tag, ff_str_text(v->member), "summary", FF_TEXT_ABSENT);
     write_summary(ff_hash_open(&t, name), counts, total);
     if (all_ended(counts) && counts[SAMPLED] == total) {
         ff_set_remove(ff_set_open(&t, v->index_name), v->member);

@@ -1,9 +1,30 @@
 #include "scan/member.h"
 
 #include "base/id.h"
+#include "claim/slot.h"
 #include "engine/dependency.h"
 #include "engine/keyname.h"
 #include "engine/subject.h"
+#include "engine/vector.h"
+
+static bool is_eligibility(ff_subject *s, const ff_word *state) {
+    return ff_str_is(ff_hash_get(s->core, W(eligibility_state)), state);
+}
+
+/* A child that was created with a delay waits for that too: its dependencies are no reason to start early. */
+static void hold_back(ff_subject *s, ff_str *eligible) {
+    ff_txn *t = s->txn;
+    double due;
+    ff_str *until = ff_hash_get(s->core, W(delay_until));
+    if (!ff_str_to_number(until, &due) || !(due > t->now)) return;
+    ff_vector_set(
+        s->core, &(ff_vector){.eligibility = W(not_eligible_until_time),
+                              .blocking = W(waiting_for_delay),
+                              .detail = FF_CONCAT(t, FF_TEXT("delayed until "), ff_str_text(until)),
+                              .public_state = W(delayed)});
+    ff_zset_remove(ff_zset_open(t, eligible), s->execution_id);
+    ff_zset_add(ff_zset_open(t, ff_subject_lane_index(s, "delayed")), s->execution_id, due);
+}
 
 ff_verdict ff_member_resolve(ff_txn *t, const ff_member_edge *edge, ff_result *out) {
     ff_subject child;
@@ -15,8 +36,8 @@ ff_verdict ff_member_resolve(ff_txn *t, const ff_member_edge *edge, ff_result *o
         .core = child.core_name,
         .meta = ff_subject_key(&child, "deps:meta"),
         .unresolved = ff_subject_key(&child, "deps:unresolved"),
-        .dependency = FF_CONCAT(t, ff_str_text(ff_subject_key(&child, "dep:")),
-                                ff_str_text(edge->edge_id)),
+        .dependency =
+            FF_CONCAT(t, ff_str_text(ff_subject_key(&child, "dep:")), ff_str_text(edge->edge_id)),
         .eligible = ff_subject_lane_index(&child, "eligible"),
         .terminal = ff_subject_lane_index(&child, "terminal"),
         .blocked = ff_subject_lane_index(&child, "blocked:dependencies"),
@@ -30,7 +51,10 @@ ff_verdict ff_member_resolve(ff_txn *t, const ff_member_edge *edge, ff_result *o
     };
     ff_dependency_resolve_args a = {edge->edge_id, edge->outcome, ff_str_now(t), edge->flow_id,
                                     edge->child_id};
-    return ff_dependency_resolve(t, &k, &a, out);
+    bool was_blocked = is_eligibility(&child, W(blocked_by_dependencies));
+    ff_verdict verdict = ff_dependency_resolve(t, &k, &a, out);
+    if (was_blocked && is_eligibility(&child, W(eligible_now))) hold_back(&child, k.eligible);
+    return verdict;
 }
 
 ff_member_fate ff_member_cancel(ff_txn *t, ff_text tag, ff_str *execution_id, ff_str *reason) {
@@ -44,8 +68,9 @@ ff_member_fate ff_member_cancel(ff_txn *t, ff_text tag, ff_str *execution_id, ff
     if (ff_txn_error(t)) return FF_MEMBER_TRY_AGAIN;
     if (result.code == FF_EXECUTION_NOT_ACTIVE) return FF_MEMBER_ENDED;
     if (result.code == FF_EXECUTION_NOT_FOUND) return FF_MEMBER_GONE;
-    return verdict == FF_COMMIT && result.code < FF_FIRST_REFUSAL ? FF_MEMBER_CANCELLED
-                                                                  : FF_MEMBER_TRY_AGAIN;
+    if (verdict != FF_COMMIT || result.code >= FF_FIRST_REFUSAL) return FF_MEMBER_TRY_AGAIN;
+    ff_slot_free(t, s.core, execution_id);
+    return FF_MEMBER_CANCELLED;
 }
 
 ff_str *ff_member_outcome(ff_txn *t, ff_text tag, ff_text execution_id) {

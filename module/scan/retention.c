@@ -11,8 +11,9 @@
 
 enum {
     KEYS_AT_ONCE = 500,
-    SUBJECTS_AT_ONCE = 100,      /* attempts, edges, waitpoints or signals, a few keys each */
-    ATTEMPTS_UNEXPECTED = 10000, /* so many more than are listed are looked for, whatever the record says */
+    SUBJECTS_AT_ONCE = 100, /* attempts, edges, waitpoints or signals, a few keys each */
+    ATTEMPTS_UNEXPECTED =
+        10000, /* so many more than are listed are looked for, whatever the record says */
 };
 
 typedef enum { ATTEMPTS, EDGES, WAITPOINTS, SIGNALS, REST } phase;
@@ -36,8 +37,8 @@ static void doom_attempt(doomed *d, uint64_t number) {
     doom(d, ff_keyname_attempt(d->t, d->tag, d->id, index, ":usage"));
     doom(d, ff_keyname_attempt(d->t, d->tag, d->id, index, ":policy"));
     doom(d, ff_keyname_attempt(d->t, d->tag, d->id, index, ":summary"));
-    doom(d, FF_CONCAT(d->t, FF_TEXT("ff:stream:"), d->tag, FF_TEXT(":"), d->id, FF_TEXT(":"),
-                      index));
+    doom(d,
+         FF_CONCAT(d->t, FF_TEXT("ff:stream:"), d->tag, FF_TEXT(":"), d->id, FF_TEXT(":"), index));
     doom(d, ff_keyname_stream_meta(d->t, d->tag, d->id, index));
 }
 
@@ -46,8 +47,7 @@ static void doom_waitpoint_key(doomed *d, ff_text waitpoint, const ff_str *id) {
     ff_txn_state before = d->t->state;
     ff_text key = ff_str_text(ff_hash_peek(d->t, waitpoint, W(waitpoint_key)));
     if (ff_text_is_set(key)) {
-        ff_str *name =
-            FF_CONCAT(d->t, FF_TEXT("ff:wpkey:"), d->tag, FF_TEXT(":"), key);
+        ff_str *name = FF_CONCAT(d->t, FF_TEXT("ff:wpkey:"), d->tag, FF_TEXT(":"), key);
         if (ff_str_equal(ff_string_get(ff_string_open(d->t, name)), id)) doom(d, name);
     }
     d->t->state = before;
@@ -62,8 +62,7 @@ static void doom_waitpoint(doomed *d, const ff_str *id) {
 }
 
 static void doom_signal(doomed *d, const ff_str *id) {
-    ff_str *record =
-        FF_CONCAT(d->t, FF_TEXT("ff:signal:"), d->tag, FF_TEXT(":"), ff_str_text(id));
+    ff_str *record = FF_CONCAT(d->t, FF_TEXT("ff:signal:"), d->tag, FF_TEXT(":"), ff_str_text(id));
     doom(d, record);
     doom(d, FF_CONCAT(d->t, ff_str_text(record), FF_TEXT(":payload")));
 }
@@ -220,8 +219,7 @@ ff_visit_outcome ff_visit_terminal(ff_visit *v) {
     if (!ff_key_exists(s.core)) return ff_visit_drop(v);
     uint64_t completed_at = read_unsigned(s.core, W(completed_at));
     if (completed_at == 0) return ff_visit_complain(v, "is in the terminal index but has no end");
-    if (!v->progress->begun &&
-        v->txn->now < (double)completed_at + (double)retention_of(v)) {
+    if (!v->progress->begun && v->txn->now < (double)completed_at + (double)retention_of(v)) {
         return FF_VISIT_SKIPPED;
     }
     return purge(v, read_unsigned(s.core, W(total_attempt_count)));

@@ -6,13 +6,14 @@
 #include "permission.h"
 #include "scan/dispatch.h"
 #include "scan/due.h"
+#include "worker_registry.h"
 
 enum {
     SPREAD_MS = 20,       /* between the first rounds of two scanners */
     INTERVAL_LEAST = 100, /* shorter intervals count as this */
-    GRID_MS = 250,        /* rounds start at multiples of this, so that an idle server seldom wakes */
-    FORBIDDEN_MS = 250,   /* until the next look whether writing is allowed */
-    NUDGE_MS = 20,        /* from a nudge to the round: more nudges may come */
+    GRID_MS = 250,      /* rounds start at multiples of this, so that an idle server seldom wakes */
+    FORBIDDEN_MS = 250, /* until the next look whether writing is allowed */
+    NUDGE_MS = 20,      /* from a nudge to the round: more nudges may come */
 };
 
 /* One scanner at work. */
@@ -35,11 +36,15 @@ static ValkeyModuleCtx *background; /* to set timers from anywhere */
 static ValkeyModuleTimerID timer;
 static bool timer_is_set;
 static double timer_at;
-static bool is_on; /* what the jobs were last started or stopped for */
+static bool is_on;       /* what the jobs were last started or stopped for */
 static size_t first_job; /* whose turn is the first of the next tick */
 static bool ticking;
+static uint64_t workers_seen; /* generation of the registry at the last tick */
 
 static double wall_clock(void) { return (double)ValkeyModule_Milliseconds(); }
+
+/* The time that transactions of the same tick have: what is due by another clock would be visited in vain. */
+static double tick_clock(void) { return (double)(ValkeyModule_CachedMicroseconds() / 1000); }
 
 /* ---- The timer ---- */
 
@@ -206,15 +211,24 @@ static void count_tick(uint64_t began) {
     if (us >= 1000) ValkeyModule_LatencyAddSample("ff-tick", (mstime_t)(us / 1000));
 }
 
+/* A worker that was not here before may be the one that some execution waits for. */
+static void look_at_workers(double now) {
+    uint64_t generation = ff_workers_generation();
+    if (generation == workers_seen) return;
+    workers_seen = generation;
+    jobs[FF_SCANNER_UNBLOCK].next_at = fmin(jobs[FF_SCANNER_UNBLOCK].next_at, now);
+}
+
 static void tick(ValkeyModuleCtx *ctx, void *data) {
     (void)data;
     uint64_t began = clock_us();
-    double now = wall_clock();
+    double now = tick_clock();
     timer_is_set = false;
     if (ff_permission_of_node(ctx) == FF_MAY_NOT) {
         if (is_on || ff_dispatch_is_waiting()) set_timer(now + FORBIDDEN_MS);
         return;
     }
+    look_at_workers(now);
     ticking = true;
     bool work_left = take_turns(ctx, now, began + (uint64_t)ff_config.scanner_slice_us);
     ticking = false;
@@ -303,8 +317,11 @@ static void on_role_change(ValkeyModuleCtx *ctx, ValkeyModuleEvent event, uint64
     (void)event;
     (void)sub;
     (void)data;
-    if (is_on) start();
-    else ff_dispatch_forget();
+    if (is_on) {
+        start();
+    } else {
+        ff_dispatch_forget();
+    }
 }
 
 int ff_runner_load(ValkeyModuleCtx *ctx) {

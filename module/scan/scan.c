@@ -207,11 +207,22 @@ static void visit_candidate(ff_scan *scan, ValkeyModuleCtx *ctx, ff_str *index_n
         ff_walk_next(&scan->walk, true);
         return;
     }
-    ff_visit v = {.ctx = ctx, .scanner = scan->scanner, .txn = &t, .partition = partition_of(scan),
-                  .tag = tag, .lane = scan->lane, .index = index_of(scan),
-                  .index_name = index_name, .member = entry->member, .score = entry->score,
-                  .progress = &scan->progress, .slice = slice, .deadline = deadline,
-                  .limit = scan->scope.limit, .one_slot = is_confined(scan, ctx), .tally = &scan->tally};
+    ff_visit v = {.ctx = ctx,
+                  .scanner = scan->scanner,
+                  .txn = &t,
+                  .partition = partition_of(scan),
+                  .tag = tag,
+                  .lane = scan->lane,
+                  .index = index_of(scan),
+                  .index_name = index_name,
+                  .member = entry->member,
+                  .score = entry->score,
+                  .progress = &scan->progress,
+                  .slice = slice,
+                  .deadline = deadline,
+                  .limit = scan->scope.limit,
+                  .one_slot = is_confined(scan, ctx),
+                  .tally = &scan->tally};
     ff_unit_begin(&v, &t, &v.result);
     ff_visit_outcome outcome = visit_current(scan, &v, &remains);
     scan->progress.begun = outcome == FF_VISIT_AGAIN;

@@ -40,8 +40,7 @@ ff_visit_outcome ff_visit_delayed(ff_visit *v) {
     ff_subject s;
     ff_subject_open(v->txn, v->tag, v->member, &s);
     ff_schedule_promote_delayed_keys k = {
-        s.core_name, v->index_name,
-        ff_keyname_lane(v->txn, v->tag, v->lane->name, "eligible")};
+        s.core_name, v->index_name, ff_keyname_lane(v->txn, v->tag, v->lane->name, "eligible")};
     ff_schedule_promote_delayed_args a = {v->member, ff_str_now(v->txn)};
     if (ff_str_is(ff_hash_get(s.core, W(eligibility_state)), W(not_eligible_until_time)) &&
         ff_str_is(ff_hash_get(s.core, W(lifecycle_phase)), W(runnable))) {

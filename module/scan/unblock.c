@@ -6,6 +6,7 @@
 #include "engine/subject.h"
 #include "permission.h"
 #include "scan/visitors.h"
+#include "worker_registry.h"
 
 typedef enum { CLEARED, STANDS, UNKNOWN } verdict;
 
@@ -14,7 +15,6 @@ static struct {
     uint64_t slice;
     ff_arena arena;
     ff_table budgets; /* id: a verdict + 1 */
-    ff_table workers; /* namespace: a list of workers */
 } found;
 
 static void forget_older(const ff_visit *v) {
@@ -22,7 +22,6 @@ static void forget_older(const ff_visit *v) {
     ff_arena_release(&found.arena);
     found.slice = v->slice;
     found.budgets = (ff_table){0};
-    found.workers = (ff_table){0};
 }
 
 static ff_partition home_of(ff_family family, ff_text id) {
@@ -73,8 +72,7 @@ static verdict ask_budget(ff_visit *v, ff_text id) {
     ff_txn_discard(&t);
     ff_txn_end(&t);
     if (!read) return STANDS;
-    void **known =
-        ff_table_at(&found.budgets, &found.arena, ff_arena_dup(&found.arena, id));
+    void **known = ff_table_at(&found.budgets, &found.arena, ff_arena_dup(&found.arena, id));
     *known = (void *)(uintptr_t)(1 + (breached ? STANDS : CLEARED));
     return breached ? STANDS : CLEARED;
 }
@@ -136,53 +134,14 @@ static verdict judge_quota(ff_visit *v, ff_key *core) {
 
 /* ---- Routes ---- */
 
-typedef struct workers {
-    ff_capability_set *sets;
-    size_t count;
-} workers;
-
-static workers *read_workers(ff_visit *v, ff_text namespace) {
-    ff_txn t;
-    workers *list = ff_arena_zeroed(&found.arena, sizeof *list);
-    ff_txn_begin(&t, v->ctx, true);
-    ff_text index = ff_arena_concat(&t.arena, FF_TEXT("ff:idx:"), namespace, FF_TEXT(":workers"));
-    ff_strs instances = ff_set_peek(&t, index);
-    list->sets = ff_arena_array(&found.arena, instances.count, sizeof *list->sets);
-    for (size_t i = 0; i < instances.count; i++) {
-        ff_text name = ff_arena_concat(&t.arena, FF_TEXT("ff:worker:"), namespace, FF_TEXT(":"),
-                                       ff_str_text(instances.items[i]), FF_TEXT(":caps"));
-        ff_text csv = ff_str_text(ff_hash_peek(&t, name, W(caps_csv)));
-        ff_text kept = ff_arena_dup(&found.arena, ff_text_or_empty(csv));
-        if (ff_capability_parse(&found.arena, kept, &list->sets[list->count]) ==
-            FF_CAPABILITY_FINE) {
-            list->count++;
-        }
-    }
-    ff_txn_discard(&t);
-    ff_txn_end(&t);
-    return list;
-}
-
-static const workers *workers_of(ff_visit *v, ff_text namespace) {
-    workers *known = ff_table_get(&found.workers, namespace);
-    if (known) return known;
-    known = read_workers(v, namespace);
-    ff_text key = ff_arena_dup(&found.arena, namespace);
-    *ff_table_at(&found.workers, &found.arena, key) = known;
-    return known;
-}
-
 /* Cleared when one worker that is known here has all that is required. */
 static verdict judge_route(ff_visit *v, ff_key *core) {
     ff_capability_set required;
     ff_text csv = ff_str_text(ff_hash_get(core, W(required_capabilities)));
     if (!ff_text_is_set(csv)) return CLEARED;
     if (ff_capability_parse(&v->txn->arena, csv, &required) != FF_CAPABILITY_FINE) return STANDS;
-    const workers *list = workers_of(v, ff_str_text(ff_hash_get(core, W(namespace))));
-    for (size_t i = 0; i < list->count; i++) {
-        if (ff_capability_covers(&list->sets[i], &required)) return CLEARED;
-    }
-    return STANDS;
+    ff_text namespace = ff_str_text(ff_hash_get(core, W(namespace)));
+    return ff_workers_cover(namespace, &required, v->txn->now) ? CLEARED : STANDS;
 }
 
 /* ---- The visit ---- */
@@ -216,9 +175,8 @@ ff_visit_outcome ff_visit_blocked(ff_visit *v) {
     case UNKNOWN: return FF_VISIT_UNKNOWN;
     case CLEARED: break;
     }
-    ff_admission_unblock_keys k = {
-        s.core_name, v->index_name,
-        ff_keyname_lane(v->txn, v->tag, v->lane->name, "eligible")};
+    ff_admission_unblock_keys k = {s.core_name, v->index_name,
+                                   ff_keyname_lane(v->txn, v->tag, v->lane->name, "eligible")};
     ff_admission_unblock_args a = {v->member, ff_str_now(v->txn), b.reason->str};
     return ff_visit_settle(v, ff_admission_unblock(v->txn, &k, &a, &v->result));
 }

@@ -78,8 +78,8 @@ static bool is_news(uint64_t hash) {
 ff_visit_outcome ff_visit_complain(ff_visit *v, const char *problem) {
     ff_text member = ff_str_text(v->member);
     const char *name = names[ff_scanner_id_of(v->scanner)];
-    uint64_t hash = ff_fnv1a(member) ^ ff_fnv1a(ff_text_of(problem)) * 31 ^
-                    ff_fnv1a(ff_text_of(name)) * 37;
+    uint64_t hash =
+        ff_fnv1a(member) ^ ff_fnv1a(ff_text_of(problem)) * 31 ^ ff_fnv1a(ff_text_of(name)) * 37;
     if (is_news(hash)) {
         char room[512];
         ff_arena arena;

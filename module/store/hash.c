@@ -58,7 +58,7 @@ static ff_str *current(const ff_cell *cell) {
 }
 
 ff_str *ff_hash_get(ff_key *key, const ff_word *field) {
-    if (key->inert) return NULL;
+    if (key->type != FF_HASH) return NULL;
     ff_cell *cell = cell_of(key, field);
     if (!cell->known && cell->change == FF_CELL_CLEAN) {
         ff_str *value = NULL;
@@ -70,14 +70,14 @@ ff_str *ff_hash_get(ff_key *key, const ff_word *field) {
 }
 
 void ff_hash_set(ff_key *key, const ff_word *field, ff_str *value) {
-    if (!ff_key_touch(key)) return;
+    if (!ff_key_touch(key, FF_HASH)) return;
     ff_cell *cell = cell_of(key, field);
     cell->change = FF_CELL_SET;
     cell->staged = value;
 }
 
 void ff_hash_remove(ff_key *key, const ff_word *field) {
-    if (key->inert || key->txn->readonly) return;
+    if (key->type != FF_HASH || key->txn->readonly) return;
     ff_cell *cell = cell_of(key, field);
     cell->change = FF_CELL_REMOVED;
     cell->staged = NULL;
@@ -104,7 +104,7 @@ static void load_field(ValkeyModuleKey *handle, ValkeyModuleString *name, Valkey
 }
 
 void ff_hash_load(ff_key *key) {
-    if (key->inert || key->u.cells.loaded) return;
+    if (key->type != FF_HASH || key->u.cells.loaded) return;
     if (ff_key_readable(key)) {
         ValkeyModuleScanCursor *cursor = ValkeyModule_ScanCursorCreate();
         while (ValkeyModule_ScanKey(key->handle, cursor, load_field, key)) {
@@ -116,7 +116,7 @@ void ff_hash_load(ff_key *key) {
 }
 
 bool ff_hash_next(ff_key *key, size_t *cursor, const ff_word **field, ff_str **value) {
-    if (key->inert) return false;
+    if (key->type != FF_HASH) return false;
     ff_hash_load(key);
     const ff_cells *cells = &key->u.cells;
     while (*cursor < cells->count) {

@@ -13,12 +13,22 @@ static bool type_matches(const ff_key *key, ff_type type) {
     return ValkeyModule_KeyType(key->handle) == key_types[type];
 }
 
+static ValkeyModuleKey *open_handle(ff_txn *t, ff_str *name) {
+    int mode = t->readonly ? VALKEYMODULE_READ : VALKEYMODULE_READ | VALKEYMODULE_WRITE;
+    return ValkeyModule_OpenKey(t->ctx, name, mode);
+}
+
 /* Sets are written by plain commands, which may free the value that a handle points to: their handle
  * does not outlive the look at it. */
-static void close_handle_of_set(ff_key *key) {
-    if (key->type != FF_SET || key->handle == NULL) return;
-    ValkeyModule_CloseKey(key->handle);
-    key->handle = NULL;
+static void set_type(ff_key *key, ff_type type) {
+    ff_txn *t = key->txn;
+    key->type = type;
+    if (type != FF_SET) {
+        if (key->handle == NULL && !t->readonly) key->handle = open_handle(t, key->name);
+    } else if (key->handle) {
+        ValkeyModule_CloseKey(key->handle);
+        key->handle = NULL;
+    }
 }
 
 enum { INDEX_FROM = 32 }; /* up to this many open keys a walk is faster than hashing */
@@ -53,21 +63,25 @@ static ff_key *fail_wrong_type(ff_txn *t) {
     return new_inert(t);
 }
 
-/* A name that does not exist may be passed for keys of several types, as long as nobody writes to it: callers
- * do so with placeholders. */
-static ff_key *second_role_of_missing(ff_txn *t) {
-    ff_key *key = new_inert(t);
-    key->fails_on_write = true;
-    return key;
+bool ff_key_become(ff_key *key, ff_type type) {
+    if (key->type == type) return true;
+    if (key->type == FF_ANY ? !type_matches(key, type) : ff_key_exists(key)) {
+        key->txn->state = FF_TXN_WRONG_TYPE;
+        return false;
+    }
+    memset(&key->u, 0, sizeof key->u);
+    set_type(key, type);
+    return true;
+}
+
+void ff_key_replace_by_string(ff_key *key) {
+    memset(&key->u, 0, sizeof key->u);
+    set_type(key, FF_STRING);
+    key->written = true;
 }
 
 static ff_key *reopen(ff_txn *t, ff_key *key, ff_type type) {
-    if (type == FF_ANY || key->type == type) return key;
-    if (key->type != FF_ANY && !ff_key_exists(key)) return second_role_of_missing(t);
-    if (key->type != FF_ANY || !type_matches(key, type)) return fail_wrong_type(t);
-    key->type = type;
-    if (!key->deleted) close_handle_of_set(key);
-    return key;
+    return type == FF_ANY || ff_key_become(key, type) ? key : fail_wrong_type(t);
 }
 
 static void append_key(ff_txn *t, ff_key *key) {
@@ -86,8 +100,7 @@ ff_key *ff_key_open(ff_txn *t, ff_str *name, ff_type type) {
     ff_key *key = find_open(t, name, text);
     if (key) return reopen(t, key, type);
 
-    int mode = t->readonly ? VALKEYMODULE_READ : VALKEYMODULE_READ | VALKEYMODULE_WRITE;
-    ValkeyModuleKey *handle = ValkeyModule_OpenKey(t->ctx, name, mode);
+    ValkeyModuleKey *handle = open_handle(t, name);
     key = ff_arena_alloc(&t->arena, sizeof *key);
     *key = (ff_key){.txn = t, .name = name, .text = text, .handle = handle, .type = type};
     key->on_server = handle && ValkeyModule_KeyType(handle) != VALKEYMODULE_KEYTYPE_EMPTY;
@@ -95,7 +108,7 @@ ff_key *ff_key_open(ff_txn *t, ff_str *name, ff_type type) {
     if (!matches) key->type = FF_ANY;
     append_key(t, key);
     if (!matches) return fail_wrong_type(t);
-    close_handle_of_set(key);
+    set_type(key, type);
     return key;
 }
 
@@ -121,7 +134,7 @@ static void forget_staged_fields(ff_cells *cells) {
 }
 
 void ff_key_delete(ff_key *key) {
-    if (key->inert || key->txn->readonly) return;
+    if (ff_key_is_idle(key)) return;
     key->deleted = true;
     key->written = false;
     key->expiry = FF_EXPIRY_KEEP;
@@ -134,20 +147,21 @@ void ff_key_delete(ff_key *key) {
 }
 
 void ff_key_expire_at(ff_key *key, int64_t at_ms) {
-    if (key->inert || key->txn->readonly) return;
+    if (ff_key_is_idle(key)) return;
     key->expiry = FF_EXPIRY_SET;
     key->expire_at = at_ms;
 }
 
 void ff_key_persist(ff_key *key) {
-    if (key->inert || key->txn->readonly) return;
+    if (ff_key_is_idle(key)) return;
     key->expiry = FF_EXPIRY_PERSIST;
 }
 
 bool ff_key_copy(ff_txn *t, ff_str *source, ff_str *destination) {
     ff_key *from = ff_any_open(t, source);
     ff_key *to = ff_any_open(t, destination);
-    if (from == to || !ff_key_exists(from) || !ff_key_touch(to)) return false;
+    if (from == to || !ff_key_exists(from) || ff_key_is_idle(to)) return false;
+    to->written = true;
     to->copy_from = source;
     return true;
 }

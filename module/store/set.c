@@ -1,4 +1,5 @@
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "base/number.h"
 #include "store/key.h"
@@ -6,11 +7,11 @@
 /* Sets have no low-level API: they are read and written by plain commands. */
 
 void ff_set_add(ff_key *key, ff_str *member) {
-    if (ff_key_touch(key)) ff_change_stage(key, member, 0, false);
+    if (ff_key_touch(key, FF_SET)) ff_change_stage(key, member, 0, false);
 }
 
 void ff_set_remove(ff_key *key, ff_str *member) {
-    if (key->inert || key->txn->readonly || !ff_key_exists(key)) return;
+    if (key->type != FF_SET || key->txn->readonly || !ff_key_exists(key)) return;
     ff_change_stage(key, member, 0, true);
 }
 
@@ -24,7 +25,7 @@ static bool on_server(ff_key *key, ff_str *member) {
 }
 
 bool ff_set_has(ff_key *key, ff_str *member) {
-    if (key->inert) return false;
+    if (key->type != FF_SET) return false;
     const ff_change *change = ff_change_find(key, member);
     return change ? !change->removed : on_server(key, member);
 }
@@ -62,8 +63,8 @@ ff_strs ff_set_scan(ff_txn *t, ff_text name, uint64_t *cursor, int64_t count) {
     if (reply == NULL) return members;
     if (ValkeyModule_CallReplyType(reply) == VALKEYMODULE_REPLY_ARRAY) {
         size_t length;
-        const char *next = ValkeyModule_CallReplyStringPtr(
-            ValkeyModule_CallReplyArrayElement(reply, 0), &length);
+        const char *next =
+            ValkeyModule_CallReplyStringPtr(ValkeyModule_CallReplyArrayElement(reply, 0), &length);
         ff_unsigned_parse(ff_text_make(next, length), cursor);
         members = read_elements(t, ValkeyModule_CallReplyArrayElement(reply, 1));
     } else {
@@ -82,9 +83,34 @@ static ff_strs server_members(ff_key *key) {
     return ff_set_peek(key->txn, key->text);
 }
 
+enum { NUMBERS_MAX = 512 }; /* set-max-intset-entries, as the server comes */
+
+typedef struct numbered {
+    int64_t number;
+    ff_str *member;
+} numbered;
+
+static int compare_numbers(const void *a, const void *b) {
+    int64_t left = ((const numbered *)a)->number;
+    int64_t right = ((const numbered *)b)->number;
+    return (left > right) - (left < right);
+}
+
+/* A small set of nothing but whole numbers is kept in their order. */
+static void order_as_server(ff_arena *arena, ff_strs *members) {
+    if (members->count > NUMBERS_MAX) return;
+    numbered *sorted = ff_arena_array(arena, members->count, sizeof *sorted);
+    for (size_t i = 0; i < members->count; i++) {
+        sorted[i].member = members->items[i];
+        if (!ff_integer_parse(ff_str_text(members->items[i]), &sorted[i].number)) return;
+    }
+    qsort(sorted, members->count, sizeof *sorted, compare_numbers);
+    for (size_t i = 0; i < members->count; i++) members->items[i] = sorted[i].member;
+}
+
 ff_strs ff_set_members(ff_key *key) {
     ff_strs members = server_members(key);
-    if (key->inert || key->u.changes.first == NULL) return members;
+    if (key->type != FF_SET || key->u.changes.first == NULL) return members;
     ff_arena *arena = &key->txn->arena;
     size_t most = members.count + key->u.changes.count;
     ff_strs merged = {ff_arena_array(arena, most, sizeof(ff_str *)), 0};
@@ -100,6 +126,7 @@ ff_strs ff_set_members(ff_key *key) {
             merged.items[merged.count++] = c->member;
         }
     }
+    order_as_server(arena, &merged);
     return merged;
 }
 
@@ -112,7 +139,7 @@ static size_t server_size(ff_key *key) {
 }
 
 size_t ff_set_size(ff_key *key) {
-    if (key->inert) return 0;
+    if (key->type != FF_SET) return 0;
     size_t size = server_size(key);
     for (const ff_change *c = key->u.changes.first; c != NULL; c = c->next) {
         if (c != ff_change_find(key, c->member)) continue;

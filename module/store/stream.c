@@ -8,7 +8,7 @@
 ff_str *ff_stream_add(ff_key *key, int64_t maxlen, const ff_pair *pairs, size_t count) {
     ff_txn *t = key->txn;
     ff_str *id = ff_txn_keep(t, ValkeyModule_CreateString(NULL, "", 0));
-    if (!ff_key_touch(key)) return id;
+    if (!ff_key_touch(key, FF_STREAM)) return id;
     ff_entry *entry = ff_arena_alloc(&t->arena, sizeof *entry);
     *entry = (ff_entry){.maxlen = maxlen, .pair_count = count, .id = id};
     entry->pairs = ff_arena_alloc(&t->arena, 2 * count * sizeof *entry->pairs);
@@ -27,7 +27,7 @@ ff_str *ff_stream_add(ff_key *key, int64_t maxlen, const ff_pair *pairs, size_t 
 }
 
 void ff_stream_trim(ff_key *key, bool approximate, int64_t maxlen) {
-    if (key->inert || key->txn->readonly) return;
+    if (key->type != FF_STREAM || key->txn->readonly) return;
     key->u.stream.trim = true;
     key->u.stream.trim_approximate = approximate;
     key->u.stream.trim_maxlen = maxlen;

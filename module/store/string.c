@@ -12,7 +12,8 @@ ff_str *ff_string_get(ff_key *key) {
 }
 
 void ff_string_set(ff_key *key, ff_str *value, int64_t ttl_ms) {
-    if (!ff_key_touch(key)) return;
+    if (ff_key_is_idle(key)) return;
+    ff_key_replace_by_string(key);
     key->value = value;
     key->value_keeps_ttl = false;
     key->expiry = FF_EXPIRY_KEEP;
@@ -20,21 +21,23 @@ void ff_string_set(ff_key *key, ff_str *value, int64_t ttl_ms) {
 }
 
 void ff_string_update(ff_key *key, ff_str *value) {
-    if (!ff_key_touch(key)) return;
+    if (!ff_key_touch(key, FF_STRING)) return;
     key->value = value;
     key->value_keeps_ttl = true;
 }
 
 void ff_string_apply(ff_key *key) {
     if (key->value == NULL) return;
-    mstime_t ttl = VALKEYMODULE_NO_EXPIRE;
-    if (key->value_keeps_ttl) ttl = ValkeyModule_GetAbsExpire(key->handle);
+    ValkeyModuleCtx *ctx = key->txn->ctx;
+    mstime_t expires_at = VALKEYMODULE_NO_EXPIRE;
+    if (key->value_keeps_ttl) expires_at = ValkeyModule_GetAbsExpire(key->handle);
     ValkeyModule_TrimStringAllocation(key->value);
     ValkeyModule_StringSet(key->handle, key->value);
-    ValkeyModule_Replicate(key->txn->ctx, "SET", "ss", key->name, key->value);
-    ff_key_notify(key, VALKEYMODULE_NOTIFY_STRING, "set");
-    if (ttl != VALKEYMODULE_NO_EXPIRE && key->expiry == FF_EXPIRY_KEEP) {
-        key->expiry = FF_EXPIRY_SET;
-        key->expire_at = ttl;
+    if (expires_at == VALKEYMODULE_NO_EXPIRE) {
+        ValkeyModule_Replicate(ctx, "SET", "ss", key->name, key->value);
+    } else {
+        ValkeyModule_SetAbsExpire(key->handle, expires_at);
+        ValkeyModule_Replicate(ctx, "SET", "ssc", key->name, key->value, "KEEPTTL");
     }
+    ff_key_notify(key, VALKEYMODULE_NOTIFY_STRING, "set");
 }

@@ -66,9 +66,10 @@ void ff_txn_publish(ff_txn *t, ff_text channel, ff_text text) {
     t->last_message = message;
 }
 
+/* A stream that is deleted before is new then, takes every entry, and has time. */
 static bool add_stream_entries(ff_txn *t) {
     for (ff_key *key = t->keys; key != NULL; key = key->next) {
-        if (key->type == FF_STREAM && !ff_stream_apply(key)) return false;
+        if (key->type == FF_STREAM && !key->deleted && !ff_stream_apply(key)) return false;
     }
     return true;
 }
@@ -94,9 +95,12 @@ static void apply_writes(ff_key *key) {
     case FF_HASH: ff_hash_apply(key); break;
     case FF_ZSET: ff_zset_apply(key); break;
     case FF_SET: ff_set_apply(key); break;
-    case FF_STREAM: ff_stream_replicate(key); break;
-    case FF_ANY:
+    case FF_STREAM:
+        if (key->deleted) ff_stream_apply(key);
+        ff_stream_replicate(key);
+        break;
     case FF_STRING: ff_string_apply(key); break;
+    case FF_ANY: break;
     }
 }
 

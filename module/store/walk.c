@@ -8,8 +8,7 @@ enum { STEP_OVER_MOST = 256 };
 static void put(ff_walk *walk, ff_str *member, double score) {
     if (walk->count == walk->capacity) {
         walk->capacity = walk->capacity ? walk->capacity * 2 : 64;
-        walk->entries =
-            ValkeyModule_Realloc(walk->entries, walk->capacity * sizeof *walk->entries);
+        walk->entries = ValkeyModule_Realloc(walk->entries, walk->capacity * sizeof *walk->entries);
     }
     walk->entries[walk->count++] = (ff_zset_entry){member, score};
 }

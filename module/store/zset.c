@@ -4,16 +4,17 @@
 #include "store/key.h"
 
 void ff_zset_add(ff_key *key, ff_str *member, double score) {
-    if (ff_key_touch(key)) ff_change_stage(key, member, score, false);
+    if (ff_key_touch(key, FF_ZSET)) ff_change_stage(key, member, score, false);
 }
 
 void ff_zset_remove(ff_key *key, ff_str *member) {
-    if (key->inert || key->txn->readonly || !ff_key_exists(key)) return;
+    if (key->type != FF_ZSET || key->txn->readonly || !ff_key_exists(key)) return;
     ff_change_stage(key, member, 0, true);
 }
 
 bool ff_zset_score(ff_key *key, ff_str *member, double *score) {
-    const ff_change *change = key->inert ? NULL : ff_change_find(key, member);
+    if (key->type != FF_ZSET) return false;
+    const ff_change *change = ff_change_find(key, member);
     if (change) {
         *score = change->score;
         return !change->removed;

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #define WORKER "default", "w", "wi"
-#define BUDGET "0b0b0b0b-0000-4000-8000-000000000001"
 
 static test_server *start(void) { return server_start(&(server_options){.frozen_clock = true}); }
 
@@ -133,9 +132,9 @@ Test(claim_rules, options_may_look_like_each_other) {
     test_server *server = start();
     work w = {.partition = 3, .number = 1, .lane = "partition", .namespace = "COUNT"};
     work_create(server, &w);
-    redisReply *keys = server_call(server, "COMMAND", "GETKEYS", "FF.CLAIM", "a", "w", "wi",
-                                   "lanes", "1", "partition", "namespace", "COUNT", "Partition",
-                                   "{fp:3}");
+    redisReply *keys =
+        server_call(server, "COMMAND", "GETKEYS", "FF.CLAIM", "a", "w", "wi", "lanes", "1",
+                    "partition", "namespace", "COUNT", "Partition", "{fp:3}");
     cr_assert_eq(keys->elements, 1);
     cr_assert_str_eq(keys->element[0]->str, "{fp:3}");
     claim_expect(server, &w, "a", "w", "wi", "lanes", "1", "partition", "namespace", "COUNT",
@@ -260,8 +259,8 @@ Test(claim_rules, a_breached_budget_parks_the_candidate) {
     work_create(server, &within);
     server_do(server, "HSET", budget_key(0, "team", "limits"), "hard:tokens", "100", "soft:calls",
               "1", "hard:none", "0", "hard:odd", "1x");
-    server_do(server, "HSET", budget_key(0, "team", "usage"), "tokens", "100", "calls", "9",
-              "none", "5", "odd", "7");
+    server_do(server, "HSET", budget_key(0, "team", "usage"), "tokens", "100", "calls", "9", "none",
+              "5", "odd", "7");
     server_do(server, "HSET", budget_key(0, "free", "limits"), "hard:tokens", "100");
     server_do(server, "HSET", budget_key(0, "free", "usage"), "tokens", "99");
     server_do(server, "HSET", work_key(&over, "core"), "budget_ids", " free ,, team ");
@@ -419,8 +418,8 @@ Test(claim_rules, entries_that_are_no_candidates_are_left) {
 }
 
 Test(claim_rules, keys_of_another_type_are_never_in_the_way) {
-    static const char *const suffixes[] = {"core", "claim_grant", "lease:history", "attempts",
-                                           "payload", "tags"};
+    static const char *const suffixes[] = {"core",     "claim_grant", "lease:history",
+                                           "attempts", "payload",     "tags"};
     test_server *server = start();
     for (int i = 0; i < 6; i++) {
         work bad = {.partition = 7, .number = 1};
@@ -495,9 +494,8 @@ Test(claim_rules, a_lapsed_lease_is_taken_over) {
     cr_assert_str_neq(claimed_text(second, 0, "lease_id"), claimed_text(first, 0, "lease_id"));
     expect_field(server, &w, "lease_reclaim_count", "1");
     expect_field(server, &w, "current_worker_id", "w2");
-    cr_assert_eq(server_integer(server, "SISMEMBER", work_index(7, "worker:wi:leases"),
-                                work_id(&w)),
-                 0);
+    cr_assert_eq(
+        server_integer(server, "SISMEMBER", work_index(7, "worker:wi:leases"), work_id(&w)), 0);
     cr_assert_eq(server_integer(server, "EXISTS", work_key(&w, "claim_grant")), 0);
     work_complete(server, second, 0, "default", "wi2");
 }
@@ -543,7 +541,8 @@ Test(claim_rules, the_reclaim_cap_ends_the_execution) {
     expect_field(server, &w, "failure_reason", "max_reclaims_exceeded");
     cr_assert(work_is_in(server, &w, "terminal"));
     cr_assert_eq(server_integer(server, "EXISTS", work_key(&w, "claim_grant")), 0);
-    cr_assert_str_eq(server_text(server, "GET", quota_key(":concurrency")), "0", "the slot is free");
+    cr_assert_str_eq(server_text(server, "GET", quota_key(":concurrency")), "0",
+                     "the slot is free");
     cr_assert_eq(claims_counter(server, "ended_by_reclaim_cap"), 1);
     claim_expect_none(server, WORKER);
 }
@@ -611,8 +610,8 @@ Test(claim_rules, lanes_are_tried_in_order) {
     work_create(server, &a);
     work_create(server, &b);
     work_create(server, &c);
-    redisReply *list = claim(server, "none", "w", "wi", "LANES", "4", "c", "a", "c", "none",
-                             "COUNT", "10");
+    redisReply *list =
+        claim(server, "none", "w", "wi", "LANES", "4", "c", "a", "c", "none", "COUNT", "10");
     cr_assert_eq(list->elements, 2);
     cr_assert_str_eq(claimed_text(list, 0, "execution_id"), work_id(&c));
     cr_assert_str_eq(claimed_text(list, 1, "execution_id"), work_id(&a));
@@ -659,7 +658,6 @@ Test(claim_rules, half_of_a_long_queue_is_over_budget) {
               "'ff:exec:{fp:7}:{fp:7}:00000000-0000-4000-8000-%012d:core', i), 'budget_ids',"
               " 'team') end",
               "0", "50000");
-    int64_t longest = 0;
     int calls = 0;
     redisReply *list = claim(server, WORKER);
     for (; list->elements == 0; calls++) {
@@ -669,7 +667,6 @@ Test(claim_rules, half_of_a_long_queue_is_over_budget) {
     cr_assert_geq(calls, OVER / 16 - 1);
     cr_assert_eq(server_integer(server, "ZCARD", "ff:idx:{fp:7}:lane:default:blocked:budget"),
                  OVER);
-    (void)longest;
     size_t handed_out = 1;
     while (handed_out < SAMPLE) handed_out += claim(server, WORKER, "COUNT", "500")->elements;
     cr_assert_eq(server_integer(server, "ZCARD", "ff:idx:{fp:7}:lane:default:eligible") +

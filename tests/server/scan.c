@@ -15,9 +15,7 @@ const char *format(const char *pattern, ...) {
     return server_keep(made);
 }
 
-const char *eid(int number) {
-    return format(FP ":e0000000-0000-4000-8000-%012d", number);
-}
+const char *eid(int number) { return format(FP ":e0000000-0000-4000-8000-%012d", number); }
 
 const char *edge(int number) { return format("ed000000-0000-4000-8000-%012d", number); }
 
@@ -69,10 +67,10 @@ void write_runnable(test_server *server, int number, const char *eligibility) {
 
 void write_active(test_server *server, int number, int64_t lease_expires) {
     write_core(server, number, "active", "leased", "not_applicable", "running_attempt", "active");
-    server_do(server, "HSET", X(number, "core"), "current_attempt_index", "0",
-              "current_attempt_id", "a-1", "total_attempt_count", "1", "current_lease_id", "l-1",
-              "current_lease_epoch", "1", "current_worker_id", "w", "current_worker_instance_id",
-              "wi", "lease_expires_at", at(lease_expires));
+    server_do(server, "HSET", X(number, "core"), "current_attempt_index", "0", "current_attempt_id",
+              "a-1", "total_attempt_count", "1", "current_lease_id", "l-1", "current_lease_epoch",
+              "1", "current_worker_id", "w", "current_worker_instance_id", "wi", "lease_expires_at",
+              at(lease_expires));
     server_do(server, "HSET", X(number, "lease:current"), "lease_id", "l-1");
     server_do(server, "ZADD", IDX("lease_expiry"), at(lease_expires), eid(number));
     server_do(server, "ZADD", LANE("active"), at(lease_expires), eid(number));
@@ -84,8 +82,8 @@ void write_suspended(test_server *server, int number, int64_t timeout, const cha
                "suspended");
     server_do(server, "HSET", X(number, "core"), "current_attempt_index", "0",
               "current_suspension_id", "s-1", "current_waitpoint_id", "wp-1");
-    server_do(server, "HSET", X(number, "suspension:current"), "suspension_id", "s-1",
-              "timeout_at", at(timeout), "timeout_behavior", behavior, "closed_at", "");
+    server_do(server, "HSET", X(number, "suspension:current"), "suspension_id", "s-1", "timeout_at",
+              at(timeout), "timeout_behavior", behavior, "closed_at", "");
     server_do(server, "ZADD", IDX("suspension_timeout"), at(timeout), eid(number));
     server_do(server, "ZADD", LANE("suspended"), at(timeout), eid(number));
 }

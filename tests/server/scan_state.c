@@ -25,7 +25,8 @@ Test(scan_unblock, budget) {
               "hard:odd", "many", "hard:none", "0");
     server_do(server, "HSET", BUDGET_KEY(":usage"), "tokens", "100", "odd", "7");
     server_do(server, "HSET", X(1, "core"), "budget_ids", BUDGET);
-    server_do(server, "HSET", X(2, "core"), "budget_ids", " , " BUDGET ",b1000002-0000-4000-8000-000000000014");
+    server_do(server, "HSET", X(2, "core"), "budget_ids",
+              " , " BUDGET ",b1000002-0000-4000-8000-000000000014");
     server_do(server, "HSET", X(3, "core"), "budget_ids", "b1000002-0000-4000-8000-000000000014");
     server_do(server, "HSET", X(4, "core"), "blocking_reason", "paused_by_flow_cancel");
     server_do(server, "HDEL", X(5, "core"), "namespace");
@@ -155,6 +156,7 @@ Test(scan_dependencies, mends_drift) {
     for (int i = 11; i <= 14; i++) write_edge(server, i, 1, i);
     /* resolved, but still listed */
     server_do(server, "HSET", exec_key(11, format("dep:%s", edge(11))), "state", "satisfied");
+    server_do(server, "HSET", X(11, "deps:meta"), "unsatisfied_required_count", "0");
     /* nothing left to wait for, and nobody noticed */
     server_do(server, "DEL", X(12, "deps:unresolved"));
     server_do(server, "HSET", X(12, "deps:meta"), "unsatisfied_required_count", "0");
@@ -169,8 +171,7 @@ Test(scan_dependencies, mends_drift) {
     cr_assert(in_zset(server, LANE("blocked:dependencies"), eid(13)));
     cr_assert(in_zset(server, LANE("blocked:dependencies"), eid(14)));
     scan_expect(server, "dependency_reconciler", .scanned = 3, .processed = 1, .skipped = 2);
-    cr_assert(in_zset(server, LANE("eligible"), eid(11)) ||
-                  in_zset(server, LANE("blocked:dependencies"), eid(11)));
+    cr_assert(in_zset(server, LANE("eligible"), eid(11)));
 }
 
 /* ---- flow_projector ---- */
@@ -187,9 +188,12 @@ Test(scan_flow_projector, derives_the_state) {
         const char *states[2], *wanted;
         bool pruned;
     } rows[] = {
-        {{"completed", "skipped"}, "completed", true}, {{"completed", "failed"}, "failed", true},
-        {{"completed", "expired"}, "failed", true},    {{"active", "failed"}, "running", false},
-        {{"suspended", "waiting"}, "blocked", false},  {{"waiting", "waiting"}, "open", false},
+        {{"completed", "skipped"}, "completed", true},
+        {{"completed", "failed"}, "failed", true},
+        {{"completed", "expired"}, "failed", true},
+        {{"active", "failed"}, "running", false},
+        {{"suspended", "waiting"}, "blocked", false},
+        {{"waiting", "waiting"}, "open", false},
         {{"rate_limited", "completed"}, "blocked", false},
     };
     test_server *server = scan_start();
@@ -200,15 +204,16 @@ Test(scan_flow_projector, derives_the_state) {
         field_is(server, FLOW_KEY("summary"), "public_flow_state", rows[i].wanted);
         field_is(server, FLOW_KEY("summary"), "total_members", "2");
         field_is(server, FLOW_KEY("summary"), "last_summary_update_at", at(0));
-        cr_assert_eq(server_integer(server, "SISMEMBER", IDX("flow_index"), FLOW),
-                     !rows[i].pruned, "row %zu", i);
+        cr_assert_eq(server_integer(server, "SISMEMBER", IDX("flow_index"), FLOW), !rows[i].pruned,
+                     "row %zu", i);
     }
     cr_assert_eq(server_integer(server, "HEXISTS", FLOW_KEY("core"), "public_flow_state"), 0);
 }
 
 Test(scan_flow_projector, counts_large_flows_whole) {
     test_server *server = scan_start();
-    for (int i = 1; i <= 300; i++) write_flow_member(server, i, i == 200 ? "cancelled" : "completed");
+    for (int i = 1; i <= 300; i++)
+        write_flow_member(server, i, i == 200 ? "cancelled" : "completed");
     server_do(server, "SADD", FLOW_KEY("members"), "no execution");
     scan_expect(server, "flow_projector", .scanned = 1, .processed = 1);
     field_is(server, FLOW_KEY("summary"), "sampled_members", "300");
@@ -245,8 +250,8 @@ Test(scan_index_reconciler, puts_back_what_is_missing) {
     test_server *server = scan_start();
     for (int i = 0; i < 7; i++) {
         write_runnable(server, i, rows[i].eligibility);
-        server_do(server, "HSET", X(i, "core"), "delay_until", at(77), "last_transition_at",
-                  at(88), "created_at", at(99), "priority", "2");
+        server_do(server, "HSET", X(i, "core"), "delay_until", at(77), "last_transition_at", at(88),
+                  "created_at", at(99), "priority", "2");
     }
     write_active(server, 7, 1000);
     write_suspended(server, 8, 2000, "fail");
@@ -259,7 +264,7 @@ Test(scan_index_reconciler, puts_back_what_is_missing) {
     write_runnable(server, 12, "some day");
     scan_expect(server, "index_reconciler", .scanned = 13, .processed = 12, .skipped = 1);
     static const double scores[] = {-2e12 + START + 99, START + 77, START + 99, START + 88,
-                                    START + 88, START + 88, START + 88};
+                                    START + 88,         START + 88, START + 88};
     for (int i = 0; i < 7; i++) {
         const char *index = format(LANE("%s"), rows[i].index);
         cr_assert_eq(score_in(server, index, eid(i)), scores[i], "%s", rows[i].index);
@@ -376,14 +381,17 @@ Test(scan_cancel_reconciler, prunes) {
     scan_expect(server, "cancel_reconciler", .scanned = 3, .processed = 2, .errors = 1);
     cr_assert_eq(server_integer(server, "ZCARD", IDX("cancel_backlog")), 1);
     cr_assert_eq(server_integer(server, "EXISTS",
-                                "ff:flow:" FP ":f1000002-0000-4000-8000-000000000018:pending_cancels"),
+                                "ff:flow:" FP
+                                ":f1000002-0000-4000-8000-000000000018:pending_cancels"),
                  0);
     cr_assert_eq(info_number(server, "cancel_backlog_depth"), 1);
 }
 
 /* ---- edge_cancel_dispatcher and edge_cancel_reconciler ---- */
 
-static const char *group_key(int downstream) { return format(FLOW_KEY("edgegroup:%s"), eid(downstream)); }
+static const char *group_key(int downstream) {
+    return format(FLOW_KEY("edgegroup:%s"), eid(downstream));
+}
 static const char *group_entry(int downstream) { return format(FLOW "|%s", eid(downstream)); }
 
 Test(scan_edge_cancel, stops_all_siblings) {
@@ -396,8 +404,9 @@ Test(scan_edge_cancel, stops_all_siblings) {
     write_terminal(server, 3, "success", 0); /* ended on its own: those behind it must not wait */
     write_active(server, 5, 1000);
     write_runnable(server, 1200, "eligible_now");
-    server_do(server, "HSET", group_key(2000), "cancel_siblings_reason", "sibling_quorum_impossible",
-              "cancel_siblings_pending_members", list, "cancel_siblings_pending_flag", "true");
+    server_do(server, "HSET", group_key(2000), "cancel_siblings_reason",
+              "sibling_quorum_impossible", "cancel_siblings_pending_members", list,
+              "cancel_siblings_pending_flag", "true");
     server_do(server, "SADD", IDX("pending_cancel_groups"), group_entry(2000), "junk", "a|b");
     free(list);
     scan_expect(server, "edge_cancel_dispatcher", .scanned = 3, .processed = 1, .errors = 2);
@@ -405,7 +414,8 @@ Test(scan_edge_cancel, stops_all_siblings) {
     field_is(server, X(5, "core"), "cancellation_reason", "sibling_quorum_impossible");
     field_is(server, X(1200, "core"), "public_state", "cancelled");
     cr_assert_eq(server_integer(server, "EXISTS", IDX("pending_cancel_groups")), 0);
-    cr_assert_eq(server_integer(server, "HEXISTS", group_key(2000), "cancel_siblings_pending_flag"), 0);
+    cr_assert_eq(server_integer(server, "HEXISTS", group_key(2000), "cancel_siblings_pending_flag"),
+                 0);
     cr_assert_eq(info_number(server, "sibling_cancel_disposition_cancelled"), 2);
     cr_assert_eq(info_number(server, "sibling_cancel_disposition_already_terminal"), 1);
     cr_assert_eq(info_number(server, "sibling_cancel_disposition_not_found"), 1197);

@@ -1,6 +1,7 @@
 #include "work.h"
 
 #include <criterion/criterion.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,17 +68,30 @@ static void write_creation(creation *c, const work *w) {
         snprintf(c->policy, sizeof c->policy,
                  "{\"routing_requirements\":{\"required_capabilities\":%s}}", w->capabilities);
     }
-    const char *words[CREATE_WORDS] = {
-        "FF.CALL",    "ff_create_execution", "8",
-        c->room[1],   c->room[2],            c->room[3],
-        c->room[4],   c->room[5],            c->room[6],
-        c->room[7],   c->room[8],            id,
-        or_else(w->namespace, "ns"),         lane,
-        "task",       or_else(w->priority, "0"),
-        "tester",     w->policy ? w->policy : c->policy,
-        "payload",    or_else(w->delay_until, ""),
-        "",           "{\"color\":\"red\"}",
-        "",           "0"};
+    const char *words[CREATE_WORDS] = {"FF.CALL",
+                                       "ff_create_execution",
+                                       "8",
+                                       c->room[1],
+                                       c->room[2],
+                                       c->room[3],
+                                       c->room[4],
+                                       c->room[5],
+                                       c->room[6],
+                                       c->room[7],
+                                       c->room[8],
+                                       id,
+                                       or_else(w->namespace, "ns"),
+                                       lane,
+                                       "task",
+                                       or_else(w->priority, "0"),
+                                       "tester",
+                                       w->policy ? w->policy : c->policy,
+                                       "payload",
+                                       or_else(w->delay_until, ""),
+                                       "",
+                                       "{\"color\":\"red\"}",
+                                       "",
+                                       "0"};
     memcpy(c->words, words, sizeof words);
 }
 
@@ -167,10 +181,12 @@ void work_complete(test_server *server, const redisReply *list, size_t position,
     const char *tag = formatted("{fp:%d}", partition);
     const char *exec = formatted("ff:exec:%s:%s:", tag, id);
     long long index = claimed_integer(list, position, "attempt_index");
-    const char *epoch = formatted("%lld", (long long)claimed_integer(list, position, "lease_epoch"));
+    const char *epoch =
+        formatted("%lld", (long long)claimed_integer(list, position, "lease_epoch"));
     redisReply *reply = server_call(
         server, "FF.CALL", "ff_complete_execution", "12", formatted("%score", exec),
-        formatted("ff:attempt:%s:%s:%lld", tag, id, index), formatted("ff:idx:%s:lease_expiry", tag),
+        formatted("ff:attempt:%s:%s:%lld", tag, id, index),
+        formatted("ff:idx:%s:lease_expiry", tag),
         formatted("ff:idx:%s:worker:%s:leases", tag, instance),
         formatted("ff:idx:%s:lane:%s:terminal", tag, lane), formatted("%slease:current", exec),
         formatted("%slease:history", exec), formatted("ff:idx:%s:lane:%s:active", tag, lane),
@@ -180,6 +196,41 @@ void work_complete(test_server *server, const redisReply *list, size_t position,
         claimed_text(list, position, "attempt_id"), "done");
     cr_assert_eq(reply->type, REDIS_REPLY_ARRAY);
     cr_assert_eq(reply->element[0]->integer, 1, "%s", reply->element[1]->str);
+}
+
+redisContext *waiting_words(test_server *server, command_words words) {
+    redisContext *connection = server_connect(server);
+    const char *all[64];
+    int count = 0;
+    while (words[count]) {
+        all[count] = words[count];
+        count++;
+    }
+    redisAppendCommandArgv(connection, count, all, NULL);
+    for (int done = 0; !done;) cr_assert_eq(redisBufferWrite(connection, &done), REDIS_OK);
+    return connection;
+}
+
+static bool is_readable(redisContext *connection, int ms) {
+    struct pollfd ready = {.fd = connection->fd, .events = POLLIN};
+    return poll(&ready, 1, ms) > 0;
+}
+
+redisReply *waiting_reply(redisContext *connection) {
+    redisReply *reply = NULL;
+    cr_assert(is_readable(connection, 20000), "the claimer still waits");
+    cr_assert_eq(redisGetReply(connection, (void **)&reply), REDIS_OK, "%s", connection->errstr);
+    return server_keep(reply);
+}
+
+bool is_waiting(redisContext *connection, int ms) { return !is_readable(connection, ms); }
+
+void expect_waiters(test_server *server, int64_t count) {
+    for (int tries = 0; claims_counter(server, "waiters") != count; tries++) {
+        cr_assert(tries < 4000, "%lld claimers wait, not %lld",
+                  (long long)claims_counter(server, "waiters"), (long long)count);
+        poll(NULL, 0, 2);
+    }
 }
 
 int64_t claims_counter(test_server *server, const char *name) {

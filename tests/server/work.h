@@ -41,7 +41,8 @@ redisReply *claim_words(test_server *server, command_words words);
 /* Fails the test unless the list is empty, or has exactly this execution. */
 void claim_expect_none_words(test_server *server, command_words words);
 redisReply *claim_expect_words(test_server *server, const work *w, command_words words);
-#define claim_expect_none(server, ...) claim_expect_none_words(server, WORDS("FF.CLAIM", __VA_ARGS__))
+#define claim_expect_none(server, ...) \
+    claim_expect_none_words(server, WORDS("FF.CLAIM", __VA_ARGS__))
 #define claim_expect(server, w, ...) claim_expect_words(server, w, WORDS("FF.CLAIM", __VA_ARGS__))
 
 /* The value of a map in a list of maps; fails the test without it. */
@@ -52,6 +53,19 @@ int64_t claimed_integer(const redisReply *list, size_t position, const char *nam
 /* Completes what a claim by the instance `instance` has answered, with the wire function. */
 void work_complete(test_server *server, const redisReply *list, size_t position, const char *lane,
                    const char *instance);
+
+/* Sends a command over a connection of its own, and does not wait for the reply. */
+redisContext *waiting_words(test_server *server, command_words words);
+#define waiting(server, ...) waiting_words(server, WORDS("FF.CLAIM", __VA_ARGS__))
+
+/* Its reply; fails the test when there is none for a while. */
+redisReply *waiting_reply(redisContext *connection);
+
+/* Whether no reply has come within some milliseconds. */
+bool is_waiting(redisContext *connection, int ms);
+
+/* Waits until so many claimers wait. */
+void expect_waiters(test_server *server, int64_t count);
 
 /* A counter of INFO ff_claims. */
 int64_t claims_counter(test_server *server, const char *name);

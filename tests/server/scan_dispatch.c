@@ -1,0 +1,163 @@
+/* Completion dispatch: what waits for a flow member is resolved when it ends. */
+#include "scan.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A frozen clock holds back all but the first slice of long work: those tests let it run. */
+static test_server *start_running(void) { return server_start(NULL); }
+
+/* Ends an active execution by the wire function. */
+static void cancel_by_wire(test_server *server, int number, const char *source) {
+    const char *keys[21];
+    for (int i = 0; i < 21; i++) keys[i] = format("ff:unused:" FP ":%d", i);
+    keys[0] = X(number, "core");
+    keys[11] = LANE("terminal");
+    bytes words[3 + 21 + 5] = {text("FF.CALL"), text("ff_cancel_execution"), text("21")};
+    for (size_t i = 0; i < 21; i++) words[3 + i] = text(keys[i]);
+    const char *arguments[] = {eid(number), "because", source, "", ""};
+    for (size_t i = 0; i < 5; i++) words[24 + i] = text(arguments[i]);
+    redisReply *reply = server_send(server, 29, words);
+    cr_assert(reply->type == REDIS_REPLY_ARRAY && reply->element[0]->integer == 1);
+}
+
+/* 1 -> 2 -> 3 -> ... */
+static void write_chain(test_server *server, int length) {
+    for (int i = 2; i <= length; i++) write_runnable(server, i, "blocked_by_dependencies");
+    for (int i = 2; i <= length; i++) write_edge(server, i, i - 1, i);
+}
+
+static bool is(test_server *server, int number, const char *state) {
+    return strcmp(server_text(server, "HGET", X(number, "core"), "public_state"), state) == 0;
+}
+
+Test(dispatch, a_wire_function_ends_alone_without_scanners) {
+    test_server *server = scan_start();
+    write_active(server, 1, 1000);
+    write_chain(server, 3);
+    cancel_by_wire(server, 1, "operator_override");
+    usleep(50000);
+    cr_assert(is(server, 2, "waiting_children") && is(server, 3, "waiting_children"));
+}
+
+Test(dispatch, follows_a_wire_function_from_the_queue) {
+    static const char *const sources[] = {"operator_override", "flow_cascade"};
+    for (size_t i = 0; i < 2; i++) {
+        test_server *server = start_running();
+        server_do(server, "CONFIG", "SET", "ff.scanners", "yes");
+        write_active(server, 1, 1000);
+        write_chain(server, 60);
+        cancel_by_wire(server, 1, sources[i]);
+        eventually(is(server, 60, "skipped"));
+        for (int n = 2; n <= 60; n++) cr_assert(is(server, n, "skipped"), "%d", n);
+        server_stop(server);
+    }
+}
+
+Test(dispatch, inline_cascade_no_leaves_it_to_the_reconciler) {
+    test_server *server = scan_start();
+    server_do(server, "CONFIG", "SET", "ff.scanners", "yes");
+    server_do(server, "CONFIG", "SET", "ff.inline-cascade", "no");
+    write_active(server, 1, 1000);
+    write_chain(server, 2);
+    cancel_by_wire(server, 1, "operator_override");
+    usleep(50000);
+    cr_assert(is(server, 2, "waiting_children"));
+}
+
+/* A scanner that ends a member resolves what waits for it in the same step. */
+Test(dispatch, inside_the_step_of_a_scanner) {
+    test_server *server = scan_start();
+    test_server *replica = server_start_replica(server, &(server_options){.without_module = true});
+    write_active(server, 1, 1000);
+    write_chain(server, 20);
+    server_do(server, "ZADD", IDX("execution_deadline"), at(0), eid(1));
+    scan_expect(server, "execution_deadline", .scanned = 1, .processed = 1);
+    for (int n = 2; n <= 20; n++) cr_assert(is(server, n, "skipped"), "%d", n);
+    server_expect_same_data(server, replica);
+}
+
+/* What exceeds the limit is finished right after. */
+Test(dispatch, the_rest_of_a_long_cascade_is_queued) {
+    test_server *server = start_running();
+    server_do(server, "CONFIG", "SET", "ff.cascade-limit", "7");
+    write_active(server, 1, 1000);
+    write_chain(server, 50);
+    server_do(server, "ZADD", IDX("execution_deadline"), at(0), eid(1));
+    scan_expect(server, "execution_deadline", .scanned = 1, .processed = 1);
+    eventually(is(server, 50, "skipped"));
+    eventually(info_number(server, "dispatch_queue") == 0);
+}
+
+Test(dispatch, fan_out) {
+    test_server *server = start_running();
+    server_do(server, "CONFIG", "SET", "ff.cascade-limit", "10");
+    write_active(server, 1, 1000);
+    for (int i = 2; i <= 300; i++) {
+        write_runnable(server, i, "blocked_by_dependencies");
+        write_edge(server, i, 1, i);
+    }
+    server_do(server, "ZADD", IDX("execution_deadline"), at(0), eid(1));
+    scan_run(server, "execution_deadline");
+    eventually(server_integer(server, "ZCARD", LANE("blocked:dependencies")) == 0);
+    cr_assert_eq(info_number(server, "dispatch_resolved"), 299);
+}
+
+/* Replayed before its turn came: its children must not be told that it failed. */
+Test(dispatch, only_what_is_still_terminal) {
+    test_server *server = scan_start();
+    server_do(server, "CONFIG", "SET", "ff.scanners", "yes");
+    write_active(server, 1, 1000);
+    write_chain(server, 2);
+    server_do(server, "EVAL",
+              "redis.call('FF.CALL', 'ff_cancel_execution', 21, KEYS[1], 'ff:u:{fp:7}:1', "
+              "'ff:u:{fp:7}:2', 'ff:u:{fp:7}:3', 'ff:u:{fp:7}:4', 'ff:u:{fp:7}:5', "
+              "'ff:u:{fp:7}:6', 'ff:u:{fp:7}:7', 'ff:u:{fp:7}:8', 'ff:u:{fp:7}:9', "
+              "'ff:u:{fp:7}:10', KEYS[2], 'ff:u:{fp:7}:12', 'ff:u:{fp:7}:13', 'ff:u:{fp:7}:14', "
+              "'ff:u:{fp:7}:15', 'ff:u:{fp:7}:16', 'ff:u:{fp:7}:17', 'ff:u:{fp:7}:18', "
+              "'ff:u:{fp:7}:19', 'ff:u:{fp:7}:20', ARGV[1], 'r', 'operator_override', '', '') "
+              "redis.call('HSET', KEYS[1], 'lifecycle_phase', 'runnable', 'terminal_outcome', "
+              "'none')",
+              "2", X(1, "core"), LANE("terminal"), eid(1));
+    usleep(50000);
+    cr_assert(is(server, 2, "waiting_children"));
+}
+
+/* An edge that is applied after its upstream has ended gets no message: it is looked at anyway. */
+Test(dispatch, late_edges) {
+    test_server *server = scan_start();
+    server_do(server, "CONFIG", "SET", "ff.scanners", "yes");
+    write_terminal(server, 1, "success", 0);
+    write_runnable(server, 2, "eligible_now");
+    write_edge(server, 5, 1, 2);
+    server_do(server, "DEL", exec_key(2, format("dep:%s", edge(5))), X(2, "deps:meta"),
+              X(2, "deps:unresolved"));
+    redisReply *reply = server_call(server, "FF.CALL", "ff_apply_dependency_to_child", "8",
+                                    X(2, "core"), X(2, "deps:meta"), X(2, "deps:unresolved"),
+                                    exec_key(2, format("dep:%s", edge(5))), LANE("eligible"),
+                                    LANE("blocked:dependencies"), X(2, "deps:all_edges"),
+                                    format(FLOW_KEY("edgegroup:%s"), eid(2)), FLOW, edge(5), eid(1),
+                                    "1", "success_only", "", at(0));
+    cr_assert(reply->type == REDIS_REPLY_ARRAY && reply->element[0]->integer == 1);
+    eventually(in_zset(server, LANE("eligible"), eid(2)));
+}
+
+/* The message goes out in every case. */
+Test(dispatch, messages_are_published) {
+    test_server *server = scan_start();
+    redisContext *listener = server_connect(server);
+    connection_call(listener, "SUBSCRIBE", "ff:dag:completions");
+    write_active(server, 1, 1000);
+    write_chain(server, 2);
+    server_do(server, "ZADD", IDX("execution_deadline"), at(0), eid(1));
+    scan_run(server, "execution_deadline");
+    static const char *const outcomes[] = {"\"expired\"", "\"skipped\""};
+    for (size_t i = 0; i < 2; i++) {
+        redisReply *message = NULL;
+        cr_assert_eq(redisGetReply(listener, (void **)&message), REDIS_OK);
+        cr_assert(strstr(message->element[2]->str, outcomes[i]), "%s", message->element[2]->str);
+        freeReplyObject(message);
+    }
+    redisFree(listener);
+}
