@@ -51,7 +51,7 @@ RUN_SUITES = OUT=$(OUT) JOBS=$(JOBS) .ci/suites.sh
 # One short line for each step; V=1 shows the whole command.
 SHOW = $(if $(V),,@echo '  building $@';)
 
-.PHONY: all run test unit server-test conformance format lint clean help \
+.PHONY: all run test unit server-test conformance docs-test format lint clean help \
 	bench bench-wire bench-claim bench-scan bench-flow \
 	setup-build setup-run setup-test
 .DEFAULT_GOAL := all
@@ -65,6 +65,8 @@ help:
 	@echo 'make unit         tests of module/base, without a server'
 	@echo 'make server-test  tests against real servers'
 	@echo 'make conformance  replay the recordings'
+	@echo 'make docs-test    run the examples of the documentation'
+	@echo 'make soak         random lives against a server with all scanners on (SECONDS=: how long)'
 	@echo 'make bench        measure everything, write bench/REPORT.md (QUICK=1: in two minutes)'
 	@echo 'make bench-wire   server time of the wire functions'
 	@echo 'make bench-claim  the claim cycle, bench-scan: unblocking, bench-flow: flows'
@@ -120,7 +122,7 @@ $(CLOCK): tests/conformance/clock.c | setup-test
 	$(SHOW)$(CC) -O2 -shared -fPIC -o $@ $< -ldl
 
 test: setup-test $(MODULE) $(CLOCK) $(SERVER_PRELOAD) $(UNIT_BINARY) $(SERVER_BINARY)
-	@$(RUN_SUITES) symbols unit server conformance digest hostile
+	@$(RUN_SUITES) symbols unit server conformance digest hostile hostile_native soak docs
 
 unit: setup-test $(UNIT_BINARY)
 	@$(RUN_SUITES) unit
@@ -129,7 +131,13 @@ server-test: setup-test $(MODULE) $(CLOCK) $(SERVER_PRELOAD) $(SERVER_BINARY)
 	@$(RUN_SUITES) server
 
 conformance: setup-test $(MODULE) $(CLOCK) $(SERVER_PRELOAD)
-	@$(RUN_SUITES) conformance digest hostile
+	@$(RUN_SUITES) conformance digest hostile hostile_native
+
+docs-test: setup-test $(MODULE) $(SERVER_PRELOAD)
+	@$(RUN_SUITES) docs
+
+soak: setup-test $(MODULE) $(SERVER_PRELOAD)
+	@SOAK_SECONDS=$(or $(SECONDS),60) SUITE_SECONDS=$$(($(or $(SECONDS),60) + 240)) $(RUN_SUITES) soak
 
 # Each is a program of ff-bench; bench also takes BullMQ along if npm can get it.
 RUN_BENCH = FF_MODULE=$(abspath $(MODULE)) REFERENCE='$(REFERENCE)' QUICK='$(QUICK)' $(BENCH_BINARY)

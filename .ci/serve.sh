@@ -38,11 +38,14 @@ greet() {
     done
     cat <<END
 
-  A server with the module is listening on port $PORT. Ctrl-C stops it. In another terminal:
+  A server with the module is listening on port $PORT. Ctrl-C stops it. In another terminal, create an
+  execution, claim it, look at the claim, and complete it with the four values that show the lease:
 
-    valkey-cli -p $PORT FF.INFO
-    valkey-cli -p $PORT COMMAND DOCS FF.CALL
-    valkey-cli -p $PORT FF.CALL ff_version 0
+    valkey-cli -p $PORT FF.CREATE '*' orders charge PAYLOAD 'order 17'
+    claim=\$(valkey-cli -p $PORT FF.CLAIM orders cashier cashier-1); echo "\$claim"
+    valkey-cli -p $PORT FF.COMPLETE \$(echo "\$claim" | sed -n '2p;4p;6p;8p') RESULT paid
+
+  docs/tutorial.md goes on from there, typed into valkey-cli -3 -p $PORT.
 
 END
 }

@@ -50,6 +50,16 @@ replay() { timeout --kill-after=10 "$limit" python3 "tests/conformance/$1" --mod
 suite_conformance() { replay run.py --ways; }
 suite_digest() { replay run.py --digest; }
 suite_hostile() { replay hostile.py --seconds 60; }
+suite_hostile_native() { replay hostile_native.py --seconds 30; }
+
+# Random lives with everything switched on, and whether the data is sound when all have ended.
+suite_soak() {
+    timeout --kill-after=10 "$limit" python3 tests/soak/soak.py --module "$FF_MODULE" \
+        --seconds "${SOAK_SECONDS:-20}"
+}
+
+# The examples of the documentation, and the workers in docs/examples.
+suite_docs() { timeout --kill-after=10 "$limit" python3 tests/docs/run.py --module "$FF_MODULE" --out "$out"; }
 
 # Prints "PASSED FAILED" from the last summary in a log, in Criterion's words or in ours.
 counts() {

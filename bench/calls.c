@@ -35,7 +35,7 @@ static void write_complete(load_request *r, const char *way, const wire_executio
 }
 
 static const step steps[STEPS] = {
-    {"create", write_create}, {"grant", write_grant},     {"claim", write_claim},
+    {"create", write_create}, {"grant", write_grant},      {"claim", write_claim},
     {"renew", wire_renew},    {"progress", wire_progress}, {"complete", write_complete},
 };
 
@@ -184,7 +184,8 @@ void bench_wire(void) {
     printf("%zu lives in each of %zu interleaved rounds; medians (least–greatest)\n\n", lives,
            rounds);
     add_ways();
-    for (size_t w = 0; w < way_count; w++) run_round(&ways[w], lives); /* warms up, then forgotten */
+    for (size_t w = 0; w < way_count; w++)
+        run_round(&ways[w], lives); /* warms up, then forgotten */
     for (size_t w = 0; w < way_count; w++) {
         memset(ways[w].usec, 0, sizeof ways[w].usec);
         ways[w].life = ways[w].bytes_waiting = (series){0};

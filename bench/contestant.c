@@ -156,7 +156,9 @@ static const driver native_driver = {native_submit, native_claim, native_complet
 static void wire_submit(worker *self, size_t index, const char *capability) {
     wire_execution e;
     char payload[24], policy[120] = "";
-    wire_name(&e, self->lane, (unsigned)(index % WIRE_PARTITIONS), index);
+    unsigned partition =
+        self->who->spread ? (unsigned)(index % WIRE_PARTITIONS) : wire_lane_partition(self->lane);
+    wire_name(&e, self->lane, partition, index);
     snprintf(payload, sizeof payload, "%zu", index);
     if (capability) {
         snprintf(policy, sizeof policy,
@@ -353,6 +355,8 @@ bool contestant_is_native(const contestant *who) { return who->driver == &native
 
 bool contestant_is_wire(const contestant *who) { return who->driver == &wire_driver; }
 
+bool contestant_is_plain(const contestant *who) { return !who->chained && !who->spread; }
+
 bool contestant_knows(const contestant *who, const char *command) {
     return !contestant_is_native(who) || module_knows(command);
 }
@@ -368,32 +372,62 @@ static bool native_is_there(void) {
     return true;
 }
 
-size_t contestants_present(contestant *all) {
-    size_t count = 0;
-    absent[0] = '\0';
-    load_server_options native = {.with_module = true, .config = "ff.scanners yes"};
-    if (native_is_there()) {
-        all[count++] = (contestant){"native", &native_driver, NULL, false, native};
-        all[count++] = (contestant){"native, COMPLETE … CLAIM", &native_driver, NULL, true, native};
-    }
-    all[count++] = (contestant){"FF.CALL", &wire_driver, "FF.CALL", false, {.with_module = true}};
-    all[count++] = (contestant){
-        "FCALL, lua-compat", &wire_driver, "FCALL", false,
-        {.with_module = true, .library = settings.compat}};
-    all[count++] = (contestant){
-        "FCALL, intercepted", &wire_driver, "FCALL", false,
-        {.with_module = true, .config = "ff.intercept-fcall yes"}};
-    if (settings.reference) {
-        all[count++] = (contestant){
-            "reference", &wire_driver, "FCALL", false, {.library = settings.reference}};
-    } else {
+static contestant wire_contestant(const char *name, const char *way, load_server_options options) {
+    return (contestant){.name = name, .driver = &wire_driver, .way = way, .options = options};
+}
+
+static size_t add_native(contestant *all) {
+    if (!native_is_there()) return 0;
+    all[0] = (contestant){.name = "native",
+                          .driver = &native_driver,
+                          .options = {.with_module = true, .config = "ff.scanners yes"}};
+    all[1] = all[0];
+    all[1].name = "native, COMPLETE … CLAIM";
+    all[1].chained = true;
+    return 2;
+}
+
+static size_t add_module_wire(contestant *all) {
+    load_server_options module = {.with_module = true}, compat = module, intercepted = module;
+    compat.library = settings.compat;
+    intercepted.config = "ff.intercept-fcall yes";
+    all[0] = wire_contestant("FF.CALL", "FF.CALL", module);
+    all[1] = all[0];
+    all[1].name = "FF.CALL, jobs spread";
+    all[1].spread = true;
+    all[2] = wire_contestant("FCALL, lua-compat", "FCALL", compat);
+    all[3] = wire_contestant("FCALL, intercepted", "FCALL", intercepted);
+    return 4;
+}
+
+static size_t add_reference(contestant *all) {
+    if (!settings.reference) {
         say_absent("reference", "its library was not given (REFERENCE=)");
+        return 0;
     }
-    if (settings.bullmq) {
-        all[count++] = (contestant){.name = "BullMQ"};
-    } else {
-        say_absent("BullMQ", "npm could not install it here");
+    all[0] =
+        wire_contestant("reference", "FCALL", (load_server_options){.library = settings.reference});
+    all[1] = all[0];
+    all[1].name = "reference, jobs spread";
+    all[1].spread = true;
+    return 2;
+}
+
+static size_t add_bullmq(contestant *all) {
+    if (!settings.bullmq) {
+        say_absent("BullMQ", "npm could not install it here, or it was not asked for");
+        return 0;
     }
+    all[0] = (contestant){.name = "BullMQ"};
+    return 1;
+}
+
+size_t contestants_present(contestant *all) {
+    absent[0] = '\0';
+    size_t count = add_native(all);
+    count += add_module_wire(all + count);
+    count += add_reference(all + count);
+    count += add_bullmq(all + count);
     all[count++] = (contestant){.name = "bare commands", .driver = &bare_driver};
     return count;
 }

@@ -48,10 +48,11 @@ struct contestant {
     const driver *driver; /* NULL: BullMQ, which brings its own client */
     const char *way;      /* of wire contestants: FF.CALL or FCALL */
     bool chained;         /* uses complete_and_claim */
+    bool spread;          /* wire: jobs over all partitions, not where the reference puts a lane */
     load_server_options options;
 };
 
-enum { CONTESTANTS = 8 };
+enum { CONTESTANTS = 10 };
 
 /* Those that can take part in this run: the reference if it was given, BullMQ if it can run, native
  * commands if the module has them. The others are named, with the reason, by contestants_absent. */
@@ -62,6 +63,8 @@ const char *contestants_absent(void);
 bool contestant_knows(const contestant *who, const char *command);
 
 bool contestant_is_native(const contestant *who);
+/* Neither chained nor spread: those two are shown in the first scenario only. */
+bool contestant_is_plain(const contestant *who);
 bool contestant_is_wire(const contestant *who);
 
 /* Opens `count` workers on a server, each with a connection. */

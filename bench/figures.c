@@ -49,9 +49,7 @@ double series_median(const series *figure) {
     return (ordered.values[middle - 1] + ordered.values[middle]) / 2;
 }
 
-double series_least(const series *figure) {
-    return figure->count ? in_order(figure).values[0] : 0;
-}
+double series_least(const series *figure) { return figure->count ? in_order(figure).values[0] : 0; }
 
 double series_greatest(const series *figure) {
     return figure->count ? in_order(figure).values[figure->count - 1] : 0;

@@ -12,7 +12,7 @@
 
 static bool has_flows(const contestant *who) {
     if (contestant_is_native(who)) return !who->chained && contestant_knows(who, "FF.FLOW|SUBMIT");
-    return contestant_is_wire(who);
+    return contestant_is_wire(who) && !who->spread;
 }
 
 static bool has_lines(const contestant *who) { return has_flows(who) || is_bullmq(who); }
@@ -22,7 +22,7 @@ static void measure(const shape *form, size_t flows, field_filter *wanted, bool 
     field all;
     field_figures rates = {0};
     field_start(&all, durable, wanted);
-    for (size_t round = 0; round < scaled(5, 2, 1); round++) {
+    for (size_t round = 0; round < scaled(3, 2, 1); round++) {
         for (size_t i = 0; i < all.count; i++) {
             load_server_empty(all.entrants[i].server);
             series_add(&rates.of[i], flow_run(&all.entrants[i], form, 16, flows));
@@ -43,10 +43,11 @@ static void measure(const shape *form, size_t flows, field_filter *wanted, bool 
 void scenario_flow(void) {
     shape line = shape_line(10), fan = shape_fan(100);
     report_heading("4. Flows");
-    report_text("All flows are submitted, then drained; every member ran exactly once, and after those "
-                "it waits for. Wire flows are built call by call, and their dependents are "
-                "resolved from outside: a listener receives the completions, and as many "
-                "connections as there are workers do what the reference's engine does with them.");
+    report_text(
+        "All flows are submitted, then drained; every member ran exactly once, and after those "
+        "it waits for. Wire flows are built call by call, and their dependents are "
+        "resolved from outside: a listener receives the completions, and as many "
+        "connections as there are workers do what the reference's engine does with them.");
     measure(&line, scaled(1000, 20, 5), has_lines, false, "flow-line",
             "Ten-node linear flows per second");
     measure(&line, scaled(1000, 20, 5), has_lines, true, "flow-line-durable",
@@ -77,7 +78,8 @@ static void cancel_siblings(worker *self, const char *flow, const wire_execution
         wire_from_id(&sibling, self->lane, id);
         request_start(&self->request, "HMGET");
         request_join(&self->request, sibling.exec, "core");
-        request_add(&self->request, "lane_id"), request_add(&self->request, "current_attempt_index");
+        request_add(&self->request, "lane_id"),
+            request_add(&self->request, "current_attempt_index");
         request_add(&self->request, "current_waitpoint_id");
         request_add(&self->request, "current_worker_instance_id");
         freeReplyObject(worker_call(self));
@@ -138,7 +140,7 @@ void scenario_quorum(void) {
         shape form = shape_quorum(widths[w]);
         field_figures ms = {0};
         points[w] = (double)widths[w];
-        for (size_t round = 0; round < scaled(5, 2, 1); round++) {
+        for (size_t round = 0; round < scaled(3, 2, 1); round++) {
             for (size_t i = 0; i < all.count; i++) {
                 load_server_empty(all.entrants[i].server);
                 series_add(&ms.of[i], quorum_ms(&all.entrants[i], &form));

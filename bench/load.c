@@ -28,7 +28,7 @@ typedef struct fiber {
 
 struct load_connection {
     redisContext *context;
-    fiber *waiter; /* who waits for a reply on this connection */
+    fiber *waiter;       /* who waits for a reply on this connection */
     unsigned watched_in; /* the run of tasks whose epoll instance knows it */
     load_connection *next_closed;
 };
@@ -177,8 +177,8 @@ static void free_closed_connections(void) {
 void load_send(load_connection *connection, const load_request *request) {
     const char *words[REQUEST_WORDS];
     for (size_t i = 0; i < request->count; i++) words[i] = request->text + request->starts[i];
-    int done = redisAppendCommandArgv(connection->context, (int)request->count, words,
-                                      request->sizes);
+    int done =
+        redisAppendCommandArgv(connection->context, (int)request->count, words, request->sizes);
     load_check(done == REDIS_OK, "cannot send: %s", connection->context->errstr);
 }
 
@@ -214,9 +214,7 @@ redisReply *load_receive_until(load_connection *connection, int64_t deadline_us)
     }
 }
 
-redisReply *load_receive(load_connection *connection) {
-    return load_receive_until(connection, 0);
-}
+redisReply *load_receive(load_connection *connection) { return load_receive_until(connection, 0); }
 
 redisReply *load_call(load_connection *connection, const load_request *request) {
     load_send(connection, request);

@@ -114,8 +114,7 @@ redisReply *load_call(load_connection *connection, const load_request *request);
 
 /* The same, for words that are at hand; fails the program on an error reply. */
 redisReply *load_do_words(load_connection *connection, const char *const *words);
-#define load_do(connection, ...) \
-    load_do_words(connection, (const char *const[]){__VA_ARGS__, NULL})
+#define load_do(connection, ...) load_do_words(connection, (const char *const[]){__VA_ARGS__, NULL})
 /* For commands whose reply does not matter, and for those whose reply is an integer. */
 void load_run_words(load_connection *connection, const char *const *words);
 int64_t load_integer_words(load_connection *connection, const char *const *words);

@@ -67,13 +67,15 @@ static void introduce(void) {
     contestant present[CONTESTANTS];
     contestants_present(present);
     report_text("# Benchmarks");
-    report_text("Written by `make bench%s%s` on %s. Everything was measured in this one run, on one "
-                "machine, servers and clients side by side; rounds are interleaved; figures are "
-                "medians (least–greatest). Nothing here is asserted anywhere: compare the columns, not "
-                "machines.",
-                settings.scale == SCALE_FULL ? "" : settings.scale == SCALE_QUICK ? " QUICK=1"
-                                                                                  : " QUICK=smoke",
-                settings.reference ? " REFERENCE=<file.lua>" : "", date);
+    report_text(
+        "Written by `make bench%s%s` on %s. Everything was measured in this one run, on one "
+        "machine, servers and clients side by side; rounds are interleaved; figures are "
+        "medians (least–greatest). Nothing here is asserted anywhere: compare the columns, not "
+        "machines.",
+        settings.scale == SCALE_FULL    ? ""
+        : settings.scale == SCALE_QUICK ? " QUICK=1"
+                                        : " QUICK=smoke",
+        settings.reference ? " REFERENCE=<file.lua>" : "", date);
     report_header("what", "which");
     char cores[32], busy[32];
     snprintf(cores, sizeof cores, "%ld", sysconf(_SC_NPROCESSORS_ONLN));
@@ -87,15 +89,16 @@ static void introduce(void) {
     report_row("BullMQ", bullmq_version());
     report_table_end();
     if (contestants_absent()[0]) report_text("%s", contestants_absent());
-    report_text("The load generator is `bench/`, C on hiredis: one thread, fibers over epoll, one "
-                "request in flight per connection. Servers run with `save \"\"`, without an append "
-                "only file unless it says so. Wire contestants are driven the way the reference's "
-                "scheduler and engine drive them: TIME, one ZRANGEBYSCORE for each partition until a "
-                "hit, three HGET, grant, claim, complete.");
+    report_text(
+        "The load generator is `bench/`, C on hiredis: one thread, fibers over epoll, one "
+        "request in flight per connection. Servers run with `save \"\"`, without an append "
+        "only file unless it says so. Wire contestants are driven the way the reference's "
+        "scheduler and engine drive them: TIME, one ZRANGEBYSCORE for each partition until a "
+        "hit, three HGET, grant, claim, complete.");
 }
 
 static void (*const scenarios[])(void) = {
-    scenario_life,   scenario_life_durable, scenario_wake,    scenario_pause, scenario_steady,
+    scenario_life,   scenario_life_durable, scenario_wake,    scenario_pause,   scenario_steady,
     scenario_flow,   scenario_routes,       scenario_quorum,  scenario_unblock, scenario_idle,
     scenario_weight, scenario_growth,       scenario_profile,
 };

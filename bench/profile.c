@@ -41,7 +41,8 @@ static void read_report(const char *file, const char *sort, char *text, size_t r
     char command[600], line[400];
     snprintf(command, sizeof command,
              "perf report -i '%s' --stdio --no-children -F overhead,%s --percent-limit 0.5 "
-             "2>/dev/null", file, sort);
+             "2>/dev/null",
+             file, sort);
     FILE *output = popen(command, "r");
     size_t used = 0;
     text[0] = '\0';
@@ -74,14 +75,18 @@ static void conclude(const char *objects) {
     const char *name = path && strrchr(path, '/') ? strrchr(path, '/') + 1 : "ff.so";
     double kernel = share_of(objects, "[kernel"), module = share_of(objects, name);
     double server = 100 - kernel - module;
-    report_text("Of the server's time %.0f %% is spent in the kernel (sockets and the event loop), "
-                "%.0f %% in the server and its libraries (parsing, replies, data structures, memory), "
-                "%.0f %% in the module's own code.", kernel, server, module);
+    report_text(
+        "Of the server's time %.0f %% is spent in the kernel (sockets and the event loop), "
+        "%.0f %% in the server and its libraries (parsing, replies, data structures, memory), "
+        "%.0f %% in the module's own code.",
+        kernel, server, module);
     if (module <= 0 || module >= 100) return;
-    report_text("What the next gain can be: were the module's own code free, a life would take %.0f %% "
-                "less server time; half as many round trips would save about half of the "
-                "kernel's share, %.0f %%. The larger of the two is the one to go after, and the list "
-                "says where in it.", module, kernel / 2);
+    report_text(
+        "What the next gain can be: were the module's own code free, a life would take %.0f %% "
+        "less server time; half as many round trips would save about half of the "
+        "kernel's share, %.0f %%. The larger of the two is the one to go after, and the list "
+        "says where in it.",
+        module, kernel / 2);
 }
 
 /* The largest part of the work that the product is about: native if it is there, else FF.CALL. */

@@ -145,10 +145,9 @@ void report_bars(const char *name, const char *title, const report_bar *bars, si
     for (size_t i = 0; i < count; i++) {
         const series *figure = &bars[i].figure;
         double y = TOP + 30.0 * (double)i, median = series_median(figure) * scale;
-        fprintf(file, "<rect x=\"%d\" y=\"%.1f\" width=\"%.1f\" height=\"18\" fill=\"%s\"/>\n", LEFT,
-                y - 8, fmax(median, 1), colour(i));
-        fprintf(file,
-                "<line x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\" stroke=\"#222\"/>\n",
+        fprintf(file, "<rect x=\"%d\" y=\"%.1f\" width=\"%.1f\" height=\"18\" fill=\"%s\"/>\n",
+                LEFT, y - 8, fmax(median, 1), colour(i));
+        fprintf(file, "<line x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\" stroke=\"#222\"/>\n",
                 LEFT + series_least(figure) * scale, LEFT + series_greatest(figure) * scale, y + 1,
                 y + 1);
         write_label(file, LEFT - 8, y + 5, "end", bars[i].label);

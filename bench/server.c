@@ -262,7 +262,8 @@ static double info_number(load_server *server, const char *section, const char *
 
 double load_server_cpu_us(load_server *server) {
     return (info_number(server, "cpu", "used_cpu_user") +
-            info_number(server, "cpu", "used_cpu_sys")) * 1e6;
+            info_number(server, "cpu", "used_cpu_sys")) *
+           1e6;
 }
 
 double load_server_memory(load_server *server) {

@@ -50,8 +50,10 @@ void scenario_idle(void) {
     contestant present[CONTESTANTS];
     contestants_present(present);
     report_heading("8. Idle");
-    report_text("Processor time of a server that nobody asks for anything, in per cent of a core. The "
-                "loaded ones hold %zu ended executions in 256 partitions and 10 lanes.", executions);
+    report_text(
+        "Processor time of a server that nobody asks for anything, in per cent of a core. The "
+        "loaded ones hold %zu ended executions in 256 partitions and 10 lanes.",
+        executions);
     report_header("", "% of a core");
     report_row("a server without the module, empty", number_text(idle_with(NULL, false, 0, 0)));
     report_row("the module, scanners off", number_text(idle_with(NULL, true, executions, 0)));
@@ -129,16 +131,16 @@ static void weigh_one(const entrant *on, weights *into, size_t count) {
     workers_close(self, 1);
 }
 
-static bool not_chained(const contestant *who) { return !who->chained; }
-
 void scenario_weight(void) {
     size_t count = scaled(10000, 500, 100);
     static weights all_weights[CONTESTANTS];
     report_heading("9. Memory per execution");
-    report_text("Bytes of used_memory for each of %zu executions, the keys of the partitions' indexes "
-                "included: with few executions those weigh more than they would.", count);
+    report_text(
+        "Bytes of used_memory for each of %zu executions, the keys of the partitions' indexes "
+        "included: with few executions those weigh more than they would.",
+        count);
     field all;
-    field_start(&all, false, not_chained);
+    field_start(&all, false, contestant_is_plain);
     for (size_t i = 0; i < all.count; i++) weigh_one(&all.entrants[i], &all_weights[i], count);
     report_header("", "waiting", "active", "suspended", "completed");
     field_figures completed = {0};
@@ -235,9 +237,10 @@ void scenario_growth(void) {
     static const size_t sizes[] = {1000, 10000, 100000, 1000000};
     size_t size_count = scaled(4, 2, 1);
     report_heading("10. Growth");
-    report_text("The same work with more and more executions present, waiting in a lane of their own "
-                "in all partitions. Cost per operation, 16 connections; unblocking is by FF.UNBLOCK "
-                "or from outside.");
+    report_text(
+        "The same work with more and more executions present, waiting in a lane of their own "
+        "in all partitions. Cost per operation, 16 connections; unblocking is by FF.UNBLOCK "
+        "or from outside.");
     field all;
     field_start(&all, false, growth_wanted);
     while (size_count > 1 && !memory_suffices(sizes[size_count - 1], all.count)) {

@@ -92,20 +92,19 @@ static void steady_one(const entrant *on, steady_figures *figures, size_t rate, 
     workers_close(self.workers, count);
 }
 
-static bool steady_wanted(const contestant *who) { return !who->chained; }
-
 void scenario_steady(void) {
     size_t rate = scaled(200, 200, 50), seconds = scaled(60, 1, 1);
     static steady_figures figures[CONTESTANTS];
     report_heading("3. Steady state: arrivals and a hundred workers");
-    report_text("%zu jobs arrive each second for %zu seconds; %d workers wait for them. Native "
-                "workers block in FF.CLAIM, bare ones in BZPOPMIN, BullMQ waits as it does; wire "
-                "workers poll, every 10 ms after a full turn without work. Milliseconds from when a "
-                "job was due to arrive to when its completion was answered. The rate is what the "
-                "slowest can serve; server CPU is in per cent of one core.",
-                rate, seconds, STEADY_WORKERS);
+    report_text(
+        "%zu jobs arrive each second for %zu seconds; %d workers wait for them. Native "
+        "workers block in FF.CLAIM, bare ones in BZPOPMIN, BullMQ waits as it does; wire "
+        "workers poll, every 10 ms after a full turn without work. Milliseconds from when a "
+        "job was due to arrive to when its completion was answered. The rate is what the "
+        "slowest can serve; server CPU is in per cent of one core.",
+        rate, seconds, STEADY_WORKERS);
     field all;
-    field_start(&all, false, steady_wanted);
+    field_start(&all, false, contestant_is_plain);
     for (size_t i = 0; i < all.count; i++) {
         const entrant *each = &all.entrants[i];
         load_server_empty(each->server);
@@ -187,10 +186,12 @@ void scenario_pause(void) {
     static field_figures p50, p99;
     size_t rounds = scaled(5, 2, 1), count = scaled(200, 20, 10);
     report_heading("2. Suspend → signal → resume");
-    report_text("A worker suspends its job and waits for work; a signal from another connection "
-                "resumes it. Microseconds from sending the signal to holding the new lease, %zu times "
-                "in each round. Native workers block in FF.CLAIM; wire workers poll as the reference "
-                "does, every 10 ms after a full turn over the partitions.", count);
+    report_text(
+        "A worker suspends its job and waits for work; a signal from another connection "
+        "resumes it. Microseconds from sending the signal to holding the new lease, %zu times "
+        "in each round. Native workers block in FF.CLAIM; wire workers poll as the reference "
+        "does, every 10 ms after a full turn over the partitions.",
+        count);
     field all;
     field_start(&all, false, suspension_wanted);
     for (size_t round = 0; round < rounds; round++) {

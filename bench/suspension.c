@@ -81,5 +81,5 @@ bool suspension_wanted(const contestant *who) {
         return !who->chained && contestant_knows(who, "FF.SUSPEND") &&
                contestant_knows(who, "FF.SIGNAL");
     }
-    return contestant_is_wire(who);
+    return contestant_is_wire(who) && !who->spread;
 }

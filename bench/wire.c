@@ -8,6 +8,19 @@
 #define LEASE_MS "600000"
 #define RENEW_BEFORE_MS "400000"
 
+unsigned wire_crc16(const unsigned char *bytes, size_t size) {
+    unsigned crc = 0;
+    for (size_t i = 0; i < size; i++) {
+        crc ^= (unsigned)bytes[i] << 8;
+        for (int bit = 0; bit < 8; bit++) crc = crc & 0x8000 ? crc << 1 ^ 0x1021 : crc << 1;
+    }
+    return crc & 0xffff;
+}
+
+unsigned wire_lane_partition(const char *lane) {
+    return wire_crc16((const unsigned char *)lane, strlen(lane)) % WIRE_PARTITIONS;
+}
+
 void wire_name(wire_execution *e, const char *lane, unsigned partition, size_t index) {
     char id[64];
     snprintf(id, sizeof id, "{fp:%u}:%08zx-0000-4000-8000-%012zx", partition, index & 0xffffffff,
@@ -83,7 +96,8 @@ void wire_create(load_request *r, const char *way, const wire_execution *e, cons
     request_add(r, e->id);
     request_add(r, "default"); /* namespace */
     request_add(r, e->lane);
-    request_add(r, "task"), request_add(r, "0"), request_add(r, "bench"); /* kind, priority, creator */
+    request_add(r, "task"), request_add(r, "0"),
+        request_add(r, "bench"); /* kind, priority, creator */
     request_add(r, policy[0] ? policy : "{}");
     request_add(r, payload);
     request_add(r, ""), request_add(r, ""); /* no delay, no deduplication */
@@ -327,9 +341,9 @@ bool wire_succeeded(const redisReply *reply) {
 
 void wire_expect(const redisReply *reply, const char *what) {
     if (wire_succeeded(reply)) return;
-    const char *said = reply->str                     ? reply->str
-                       : reply->elements >= 2         ? reply->element[1]->str
-                                                      : "nothing that makes sense";
+    const char *said = reply->str             ? reply->str
+                       : reply->elements >= 2 ? reply->element[1]->str
+                                              : "nothing that makes sense";
     load_fail("%s was refused: %s", what, said ? said : "?");
 }
 

@@ -11,9 +11,9 @@ enum { WIRE_PARTITIONS = 256 };
 /* An execution, and the lease of who works on it. */
 typedef struct wire_execution {
     const char *lane;
-    char tag[16];   /* {fp:7} */
-    char id[64];    /* {fp:7}:<uuid> */
-    char exec[96];  /* ff:exec:<tag>:<id>: */
+    char tag[16];  /* {fp:7} */
+    char id[64];   /* {fp:7}:<uuid> */
+    char exec[96]; /* ff:exec:<tag>:<id>: */
     char lease[48];
     char attempt[48];
     char epoch[24];
@@ -24,6 +24,11 @@ typedef struct wire_worker {
     const char *id, *instance;
     const char *capabilities; /* sorted, comma separated */
 } wire_worker;
+
+/* CCITT/XMODEM, which partitions are computed with. */
+unsigned wire_crc16(const unsigned char *bytes, size_t size);
+/* Where the reference puts executions of a lane that belong to no flow. */
+unsigned wire_lane_partition(const char *lane);
 
 /* Names number `index` in a partition; wire_index is the way back. */
 void wire_name(wire_execution *e, const char *lane, unsigned partition, size_t index);

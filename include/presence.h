@@ -1,13 +1,11 @@
 /* Which indexes of which partitions may hold something.
  *
  * The server keeps no list of the zsets and sets that exist, and asking 256 partitions of every lane costs
- * 256 look-ups. So the module watches keyspace events, its own and everybody else's (plain commands, scripts,
- * a replication stream, RDB and AOF loading, slots that arrive), and keeps one bit for each index of each
+ * 256 look-ups. So the module watches the keyspace (watch.h), and keeps one bit for each index of each
  * partition and lane. A set bit means "maybe": whoever finds the index empty clears it. A clear bit means
  * "certainly empty", and that must always be true. Lanes are known from the names of their indexes, so
  * that nobody has to configure them.
- *
- * Data that was there before the module was loaded is found by a walk over the keyspace in slices. */
+ */
 #ifndef FF_PRESENCE_H
 #define FF_PRESENCE_H
 
@@ -57,12 +55,9 @@ typedef struct ff_lane {
     uint64_t *maybe[FF_LANE_INDEX_COUNT]; /* a bit per partition */
 } ff_lane;
 
-/* Starts watching, and walking what is there already. */
-int ff_presence_load(ValkeyModuleCtx *ctx);
+/* Starts watching (watch.h). */
+void ff_presence_load(void);
 void ff_presence_unload(void);
-
-/* Whether the walk over older data is over: until then a lane may be missing. */
-bool ff_presence_complete(void);
 
 ff_lane *ff_lanes(void);
 ff_lane *ff_lane_find(ff_text name);

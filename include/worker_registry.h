@@ -60,12 +60,10 @@ void ff_workers_remove(ff_text namespace, ff_text instance);
 /* Calls `visit` with each live worker, in the order of their names, until it returns false. */
 void ff_workers_visit(double now, bool (*visit)(const ff_worker *worker, void *data), void *data);
 
-/* ---- For the watcher of the keyspace ---- */
+/* Starts watching the workers' keys (watch.h). */
+void ff_workers_load(void);
 
-/* A key was written, removed or found; anything but a worker's key is ignored. Reads only. */
-void ff_workers_see_key(ValkeyModuleCtx *ctx, ValkeyModuleString *key);
-
-/* The keyspace was flushed. */
+/* Forgets all of them. */
 void ff_workers_forget(void);
 
 #endif

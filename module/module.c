@@ -15,6 +15,7 @@
 #include "store/packed.h"
 #include "store/words.h"
 #include "version.h"
+#include "watch.h"
 #include "worker_registry.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -26,6 +27,7 @@ __attribute__((destructor)) static void unload(void) {
     if (!loaded) return;
     ff_runner_unload();
     ff_claim_unload();
+    ff_watch_unload();
     ff_presence_unload();
     ff_workers_forget();
     ff_config_unload();
@@ -50,9 +52,11 @@ EXPORT int ValkeyModule_OnLoad(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, 
     ff_packed_load(ctx);
     ValkeyModule_RegisterInfoFunc(ctx, ff_info_print);
     if (ff_commands_load(ctx) != VALKEYMODULE_OK) return VALKEYMODULE_ERR;
-    if (ff_tail_load(ctx) != VALKEYMODULE_OK) return VALKEYMODULE_ERR;
     if (ff_config_load(ctx, argv, argc) != VALKEYMODULE_OK) return VALKEYMODULE_ERR;
     if (ff_claim_load(ctx) != VALKEYMODULE_OK) return VALKEYMODULE_ERR;
-    if (ff_presence_load(ctx) != VALKEYMODULE_OK) return VALKEYMODULE_ERR;
-    return ff_runner_load(ctx);
+    ff_presence_load();
+    ff_workers_load();
+    ff_tail_load();
+    if (ff_runner_load(ctx) != VALKEYMODULE_OK) return VALKEYMODULE_ERR;
+    return ff_watch_load(ctx);
 }

@@ -3,13 +3,9 @@
 #include <string.h>
 
 #include "config.h"
-#include "worker_registry.h"
+#include "watch.h"
 
-enum {
-    LISTENERS_MAX = 4,
-    WALK_PERIOD_MS = 1,
-    WALK_KEYS = 200, /* keys looked at in one slice of the walk */
-};
+enum { LISTENERS_MAX = 4 };
 
 typedef struct index_kind {
     ff_family family;
@@ -27,7 +23,6 @@ static ff_lane *last_lane;
 static ValkeyModuleDict *lanes_by_name;
 static ff_presence_listener *listeners[LISTENERS_MAX];
 static size_t listener_count;
-static ValkeyModuleScanCursor *walk; /* NULL once it is over */
 
 ff_family ff_index_family(ff_index index) { return kinds[index].family; }
 
@@ -153,24 +148,15 @@ static bool parse_index_key(ff_text key, named_index *named) {
            partition.number < ff_partition_count(partition.family);
 }
 
-static void see_key(ff_text key) {
+static void see_key(ValkeyModuleCtx *ctx, ValkeyModuleString *key) {
+    (void)ctx;
     named_index named;
-    if (!parse_index_key(key, &named)) return;
+    if (!parse_index_key(ff_str_text(key), &named)) return;
     ff_lane *lane = kinds[named.index].per_lane ? ff_lane_make(named.lane) : NULL;
     ff_presence_mark(named.index, lane, named.partition);
     for (size_t i = 0; i < listener_count; i++) {
         listeners[i](named.index, lane, named.partition);
     }
-}
-
-static int on_key_event(ValkeyModuleCtx *ctx, int type, const char *event,
-                        ValkeyModuleString *key) {
-    (void)type;
-    (void)event;
-    if (ValkeyModule_GetSelectedDb(ctx) != 0) return VALKEYMODULE_OK;
-    see_key(ff_str_text(key));
-    ff_workers_see_key(ctx, key);
-    return VALKEYMODULE_OK;
 }
 
 static void forget_all(void) {
@@ -184,66 +170,11 @@ static void forget_all(void) {
     }
 }
 
-static void walked_key(ValkeyModuleCtx *ctx, ValkeyModuleString *name, ValkeyModuleKey *key,
-                       void *looked_at) {
-    (void)key;
-    see_key(ff_str_text(name));
-    ff_workers_see_key(ctx, name);
-    ++*(int *)looked_at;
-}
-
-static void walk_slice(ValkeyModuleCtx *ctx, void *data) {
-    (void)data;
-    int looked_at = 0;
-    while (looked_at < WALK_KEYS) {
-        if (!ValkeyModule_Scan(ctx, walk, walked_key, &looked_at)) {
-            ValkeyModule_ScanCursorDestroy(walk);
-            walk = NULL;
-            return;
-        }
-    }
-    ValkeyModule_CreateTimer(ctx, WALK_PERIOD_MS, walk_slice, NULL);
-}
-
-static void start_walk(ValkeyModuleCtx *ctx) {
-    if (walk) {
-        ValkeyModule_ScanCursorRestart(walk);
-        return;
-    }
-    walk = ValkeyModule_ScanCursorCreate();
-    ValkeyModule_CreateTimer(ctx, 0, walk_slice, NULL);
-}
-
-bool ff_presence_complete(void) { return walk == NULL; }
-
-static void on_flush(ValkeyModuleCtx *ctx, ValkeyModuleEvent event, uint64_t sub, void *data) {
-    (void)ctx;
-    (void)event;
-    const ValkeyModuleFlushInfo *info = data;
-    if (sub == VALKEYMODULE_SUBEVENT_FLUSHDB_END && (info->dbnum == -1 || info->dbnum == 0)) {
-        forget_all();
-        ff_workers_forget();
-    }
-}
-
-static void on_swap(ValkeyModuleCtx *ctx, ValkeyModuleEvent event, uint64_t sub, void *data) {
-    (void)event;
-    (void)sub;
-    (void)data;
-    start_walk(ctx);
-}
-
-int ff_presence_load(ValkeyModuleCtx *ctx) {
+void ff_presence_load(void) {
     lanes_by_name = ValkeyModule_CreateDict(NULL);
     for (ff_index i = FF_LANE_INDEX_COUNT; i < FF_INDEX_COUNT; i++) partition_bits[i] = new_bits(i);
-    int types = VALKEYMODULE_NOTIFY_ALL | VALKEYMODULE_NOTIFY_LOADED;
-    if (ValkeyModule_SubscribeToKeyspaceEvents(ctx, types, on_key_event) != VALKEYMODULE_OK) {
-        return VALKEYMODULE_ERR;
-    }
-    ValkeyModule_SubscribeToServerEvent(ctx, ValkeyModuleEvent_FlushDB, on_flush);
-    ValkeyModule_SubscribeToServerEvent(ctx, ValkeyModuleEvent_SwapDB, on_swap);
-    start_walk(ctx);
-    return VALKEYMODULE_OK;
+    ff_watch_keys(see_key);
+    ff_watch_flush(forget_all);
 }
 
 void ff_presence_unload(void) {
@@ -256,5 +187,4 @@ void ff_presence_unload(void) {
     }
     for (ff_index i = 0; i < FF_INDEX_COUNT; i++) ValkeyModule_Free(partition_bits[i]);
     if (lanes_by_name) ValkeyModule_FreeDict(NULL, lanes_by_name);
-    if (walk) ValkeyModule_ScanCursorDestroy(walk);
 }

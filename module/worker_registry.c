@@ -4,6 +4,7 @@
 
 #include "base/number.h"
 #include "store/txn.h"
+#include "watch.h"
 
 /* By namespace, NUL, instance; made when the first worker comes. */
 static ValkeyModuleDict *workers;
@@ -262,7 +263,7 @@ static void read_registration(ValkeyModuleKey *key, ff_worker *r) {
     }
 }
 
-void ff_workers_see_key(ValkeyModuleCtx *ctx, ValkeyModuleString *name) {
+static void see_key(ValkeyModuleCtx *ctx, ValkeyModuleString *name) {
     ff_worker r = {0};
     if (!parse_key(ff_str_text(name), &r.namespace, &r.instance)) return;
     /* While a file is loaded the server's own string must not be held on to. */
@@ -278,4 +279,9 @@ void ff_workers_see_key(ValkeyModuleCtx *ctx, ValkeyModuleString *name) {
     }
     if (key) ValkeyModule_CloseKey(key);
     ValkeyModule_FreeString(NULL, copy);
+}
+
+void ff_workers_load(void) {
+    ff_watch_keys(see_key);
+    ff_watch_flush(ff_workers_forget);
 }

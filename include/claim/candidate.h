@@ -1,8 +1,8 @@
 /* One execution that a worker might get.
  *
- * A candidate is handed out, parked with a reason, or left exactly as it was. All that is written about it is
- * one transaction: the grant that the claim spends is never seen by anybody, and a claim that is refused has
- * taken no quota. */
+ * A candidate is handed out, parked with a reason, or left exactly as it was. All that is
+ * written about it is one transaction: the grant that the claim spends is never seen by anybody,
+ * and a claim that is refused has taken no quota. */
 #ifndef FF_CLAIM_CANDIDATE_H
 #define FF_CLAIM_CANDIDATE_H
 

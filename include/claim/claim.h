@@ -1,17 +1,18 @@
 /* The claim cycle: finds executions for a worker, and hands them out.
  *
- * One call visits partitions in a ring, from a place that depends on the worker and moves with time, and takes the first
- * execution that the worker may have: from the queues of its lanes, and from the leases that ran out or were
- * revoked, each asked first in turn. On the way, what may not start now is parked with a reason; what the worker
- * cannot have, but others can, is stepped over. All of it is bounded, whatever the queues hold. */
+ * One call visits partitions in a ring, from a place that depends on the worker and moves with
+ * time, and takes the first execution that the worker may have: from the queues of its lanes,
+ * and from the leases that ran out or were revoked, each asked first in turn. On the way, what
+ * may not start now is parked with a reason; what the worker cannot have, but others can, is
+ * stepped over. All of it is bounded, whatever the queues hold. */
 #ifndef FF_CLAIM_CLAIM_H
 #define FF_CLAIM_CLAIM_H
 
 #include "claim/order.h"
 #include "commands/answer.h"
 
-/* How far a search has come, for one that goes on in several calls: the partitions passed in the ring, for
- * each lane and source. */
+/* How far a search has come, for one that goes on in several calls: the partitions passed in the
+ * ring, for each lane and source. */
 typedef struct ff_claim_place {
     uint32_t queued;
     uint32_t lapsed;
@@ -27,9 +28,10 @@ typedef struct ff_claim_search {
 /* Begins a search for the worker. The places must be zeroed by the caller. */
 void ff_claim_search_begin(ff_claim_search *search, const ff_claim_order *order);
 
-/* Hands out up to order->count executions and appends a map for each to the list, whose transaction must have no
- * key open. The writes are committed when it returns. `search` is NULL unless it goes on. In a
- * cluster it must run without a key declared (commands/request.h). Returns how many were handed out. */
+/* Hands out up to order->count executions and appends a map for each to the list, whose
+ * transaction must have no key open. The writes are committed when it returns. `search` is NULL
+ * unless it goes on. In a cluster it must run without a key declared (commands/request.h).
+ * Returns how many were handed out. */
 size_t ff_claim_run(ValkeyModuleCtx *ctx, const ff_claim_order *order, ff_claim_search *search,
                     ff_answer *list);
 

@@ -1,8 +1,8 @@
 /* Where leases have run out, and when the next one will.
  *
- * Leases are indexed by their expiry in one zset per partition. A claim must know which of them hold something
- * that is due, without looking at all of them: the head of each is remembered, and read again only after the index
- * was written or time has passed it. */
+ * Leases are indexed by their expiry in one zset per partition. A claim must know which of them
+ * hold something that is due, without looking at all of them: the head of each is remembered,
+ * and read again only after the index was written or time has passed it. */
 #ifndef FF_CLAIM_LAPSE_H
 #define FF_CLAIM_LAPSE_H
 

@@ -26,16 +26,16 @@ typedef struct ff_claim_order {
     int64_t wait_ms; /* 0: for ever */
 } ff_claim_order;
 
-/* Reads `lane worker instance [option …]`. The texts stay those of the arguments, the rest goes into the
- * arena. False on bad input; `error` is then a whole error line. */
+/* Reads `lane worker instance [option …]`. The texts stay those of the arguments, the rest goes
+ * into the arena. False on bad input; `error` is then a whole error line. */
 bool ff_claim_order_parse(ff_arena *arena, const ff_text *arguments, size_t count,
                           ff_claim_order *order, ff_text *error);
 
 /* A copy that owns its texts. */
 void ff_claim_order_copy(ff_arena *arena, const ff_claim_order *order, ff_claim_order *copy);
 
-/* Whether two workers would be given the same executions: the same lanes in the same order, capabilities,
- * namespace and partition, and both for a lease or both for a grant. */
+/* Whether two workers would be given the same executions: the same lanes in the same order,
+ * capabilities, namespace and partition, and both for a lease or both for a grant. */
 bool ff_claim_order_alike(const ff_claim_order *a, const ff_claim_order *b);
 
 /* Whether the worker may be given executions of that lane, partition and namespace. */

@@ -1,7 +1,7 @@
 /* Concurrency slots: what an admitted execution holds of its quota policy while it is active.
  *
- * A claim takes the slot. Whatever ends the execution, or takes it out of `active`, gives it back with
- * ff_slot_free. */
+ * A claim takes the slot. Whatever ends the execution, or takes it out of `active`, gives it
+ * back with ff_slot_free. */
 #ifndef FF_CLAIM_SLOT_H
 #define FF_CLAIM_SLOT_H
 
@@ -11,9 +11,10 @@
 void ff_slot_load(ValkeyModuleCtx *ctx);
 void ff_slot_unload(void);
 
-/* Gives back the slot that the execution holds, if it holds one: in the transaction itself, or, in a cluster,
- * right after the command, since its keys are in another slot of the cluster (and nothing happens when that is
- * another node's). To be called when the transaction will be committed. */
+/* Gives back the slot that the execution holds, if it holds one: in the transaction itself, or,
+ * in a cluster, right after the command, since its keys are in another slot of the cluster (and
+ * nothing happens when that is another node's). To be called when the transaction will be
+ * committed. */
 void ff_slot_free(ff_txn *t, ff_key *core, ff_str *execution_id);
 
 /* The keys of a quota policy: `tag` of its partition, then ff:quota:<tag>:<id><suffix>. */

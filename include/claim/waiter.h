@@ -1,13 +1,14 @@
 /* Claimers that wait.
  *
- * A worker that finds nothing may wait for something (FF.CLAIM … BLOCK). It joins the group of those who would be given
- * the same executions, at its end. A write to the queue of a lane stirs the groups that wait for that lane; right
- * after the command that wrote, a timer serves the stirred groups: the one whose first waiter came first, and of
- * it that waiter, until nothing is left that any of them could have. So nobody polls, and an execution goes
- * to the first who matches. What becomes claimable by time alone (a lease runs out, a grant lapses) has an alarm.
+ * A worker that finds nothing may wait for something (FF.CLAIM … BLOCK). It joins the group of
+ * those who would be given the same executions, at its end. A write to the queue of a lane stirs
+ * the groups that wait for that lane; right after the command that wrote, a timer serves the
+ * stirred groups: the one whose first waiter came first, and of it that waiter, until nothing is
+ * left that any of them could have. So nobody polls, and an execution goes to the first who
+ * matches. What becomes claimable by time alone (a lease runs out, a grant lapses) has an alarm.
  *
- * The claim is made by the timer, the reply is sent by the server's callback for unblocked clients. A
- * waiter that is gone was told so before: its group does not know it any more. */
+ * The claim is made by the timer, the reply is sent by the server's callback for unblocked
+ * clients. A waiter that is gone was told so before: its group does not know it any more. */
 #ifndef FF_CLAIM_WAITER_H
 #define FF_CLAIM_WAITER_H
 
@@ -23,13 +24,14 @@ typedef struct ff_claim_teller {
     void *data;
 } ff_claim_teller;
 
-/* Whether a command that claims can be served in this context: not in a transaction or script of a cluster,
- * where the server would look up all keys in one slot. */
+/* Whether a command that claims can be served in this context: not in a transaction or script of
+ * a cluster, where the server would look up all keys in one slot. */
 bool ff_claim_is_possible(ValkeyModuleCtx *ctx);
 
-/* Serves a command that claims. True: it is done, and the list is complete. False: the client was blocked, and the
- * teller will send the reply (NULL: the list alone); the command must not. `keyed` says that the
- * command has declared a key. Nothing may be staged in the list's transaction. The order is copied. */
+/* Serves a command that claims. True: it is done, and the list is complete. False: the client
+ * was blocked, and the teller will send the reply (NULL: the list alone); the command must not.
+ * `keyed` says that the command has declared a key. Nothing may be staged in the list's
+ * transaction. The order is copied. */
 bool ff_claim_serve(ValkeyModuleCtx *ctx, const ff_claim_order *order, bool keyed, ff_answer *list,
                     const ff_claim_teller *teller);
 

@@ -1,13 +1,14 @@
 /* The command tables: everything that the server and its users are told about a command.
  *
- * Each file of commands ends with a table of rows. The row of a subcommand is named `parent|name` and stands
- * behind the row of its parent, which has no handler of its own:
+ * Each file of commands ends with a table of rows. The row of a subcommand is named `parent|name`
+ * and stands behind the row of its parent, which has no handler of its own:
  *
  *     static const ff_command rows[] = {
  *         {"ff.flow", FF_CONTAINER, .info = {FF_DOCUMENTED, .summary = "Commands about flows."}},
- *         {"ff.flow|get", get_command, FF_READS, .info = {FF_DOCUMENTED, .summary = "Returns a flow.",
- *             .complexity = "O(1)", .arity = -3, .key_specs = FF_KEY_READ(2),
- *             .args = FF_ARGS(FF_KEY_ARG("flow"), FF_FLAG_ARG("members", "MEMBERS"))}},
+ *         {"ff.flow|get", get_command, FF_READS,
+ *          .info = {FF_DOCUMENTED, .summary = "Returns a flow.", .complexity = "O(1)",
+ *                   .arity = -3, .key_specs = FF_KEY_READ(2),
+ *                   .args = FF_ARGS(FF_KEY_ARG("flow"), FF_FLAG_ARG("members", "MEMBERS"))}},
  *     };
  *     const ff_command_table ff_flow_commands = FF_COMMAND_TABLE(rows); */
 #ifndef FF_COMMANDS_COMMAND_H
@@ -30,15 +31,18 @@ typedef struct ff_command_table {
     size_t count;
 } ff_command_table;
 
-#define FF_COMMAND_TABLE(array) {(array), sizeof(array) / sizeof((array)[0])}
+#define FF_COMMAND_TABLE(array) \
+    { (array), sizeof(array) / sizeof((array)[0]) }
 
-/* Creates every command, with its documentation and ACL categories. On failure the reason is logged. */
+/* Creates every command, with its documentation and ACL categories. On failure the reason is
+ * logged. */
 int ff_commands_load(ValkeyModuleCtx *ctx);
 
 /* The tables. */
-extern const ff_command_table ff_admission_commands, ff_attribute_commands, ff_claim_commands, ff_create_commands,
-    ff_ending_commands, ff_frame_commands, ff_lease_commands, ff_lookup_commands, ff_module_commands,
-    ff_pause_commands, ff_scanner_commands, ff_signal_commands, ff_suspension_commands, ff_waitpoint_commands;
+extern const ff_command_table ff_admission_commands, ff_attribute_commands, ff_claim_commands,
+    ff_create_commands, ff_ending_commands, ff_frame_commands, ff_lease_commands,
+    ff_lookup_commands, ff_module_commands, ff_pause_commands, ff_scanner_commands,
+    ff_signal_commands, ff_suspension_commands, ff_waitpoint_commands;
 extern const ff_command_table ff_budget_commands, ff_flow_commands, ff_flowview_commands,
     ff_quota_commands, ff_secret_commands, ff_submission_commands, ff_worker_commands;
 
@@ -53,7 +57,7 @@ extern const ff_command_table ff_budget_commands, ff_flow_commands, ff_flowview_
 
 /* The same for operators. */
 #define FF_OPERATOR_READS .flags = "readonly getkeys-api", .categories = "read admin dangerous"
-#define FF_OPERATOR_WRITES                                                                         \
+#define FF_OPERATOR_WRITES \
     .flags = "write deny-oom getkeys-api", .categories = "write admin dangerous"
 #define FF_OPERATOR_FREES .flags = "write getkeys-api", .categories = "write admin dangerous"
 
@@ -61,27 +65,33 @@ extern const ff_command_table ff_budget_commands, ff_flow_commands, ff_flowview_
 
 #define FF_DOCUMENTED .version = VALKEYMODULE_COMMAND_INFO_VERSION, .since = "0.1.0"
 
-/* The key at that position. An argument that is no key, such as `*`, may stand there: "variable flags"
- * makes the server ask the command itself (getkeys-api), and take this for display only. */
-#define FF_KEY_AT(position, access)                                                                \
-    (ValkeyModuleCommandKeySpec[]) {                                                               \
-        {.flags = (access) | VALKEYMODULE_CMD_KEY_VARIABLE_FLAGS,                                  \
-         .begin_search_type = VALKEYMODULE_KSPEC_BS_INDEX, .bs.index = {.pos = (position)},        \
-         .find_keys_type = VALKEYMODULE_KSPEC_FK_RANGE, .fk.range = {.keystep = 1}},               \
-        {0}                                                                                        \
+/* The key at that position. An argument that is no key, such as `*`, may stand there: "variable
+ * flags" makes the server ask the command itself (getkeys-api), and take this for display only. */
+#define FF_KEY_AT(position, access) \
+    (ValkeyModuleCommandKeySpec[]) { \
+        {.flags = (access) | VALKEYMODULE_CMD_KEY_VARIABLE_FLAGS, \
+         .begin_search_type = VALKEYMODULE_KSPEC_BS_INDEX, \
+         .bs.index = {.pos = (position)}, \
+         .find_keys_type = VALKEYMODULE_KSPEC_FK_RANGE, \
+         .fk.range = {.keystep = 1}}, \
+        { \
+            0 \
+        } \
     }
-#define FF_KEY_WRITE(position)                                                                     \
-    FF_KEY_AT(position, VALKEYMODULE_CMD_KEY_RW | VALKEYMODULE_CMD_KEY_ACCESS |                    \
-                            VALKEYMODULE_CMD_KEY_UPDATE)
-#define FF_KEY_READ(position)                                                                      \
+#define FF_KEY_WRITE(position) \
+    FF_KEY_AT(position, \
+              VALKEYMODULE_CMD_KEY_RW | VALKEYMODULE_CMD_KEY_ACCESS | VALKEYMODULE_CMD_KEY_UPDATE)
+#define FF_KEY_READ(position) \
     FF_KEY_AT(position, VALKEYMODULE_CMD_KEY_RO | VALKEYMODULE_CMD_KEY_ACCESS)
 
 /* Arguments; `type` is the end of a VALKEYMODULE_ARG_TYPE_ name. Further fields are designated
  * initializers. */
-#define FF_ARGS(...)                                                                               \
-    (ValkeyModuleCommandArg[]) { __VA_ARGS__, {0} }
-#define FF_ARG(name_, type_, ...)                                                                  \
-    {.name = (name_), .type = VALKEYMODULE_ARG_TYPE_##type_, __VA_ARGS__}
+#define FF_ARGS(...) \
+    (ValkeyModuleCommandArg[]) { \
+        __VA_ARGS__, { 0 } \
+    }
+#define FF_ARG(name_, type_, ...) \
+    { .name = (name_), .type = VALKEYMODULE_ARG_TYPE_##type_, __VA_ARGS__ }
 #define FF_KEY_ARG(name) FF_ARG(name, KEY, .key_spec_index = 0)
 
 /* What the holder of a lease shows. */
@@ -89,18 +99,18 @@ extern const ff_command_table ff_budget_commands, ff_flow_commands, ff_flowview_
 #define FF_MANY_ARG(name, type) FF_ARG(name, type, .flags = VALKEYMODULE_CMD_ARG_MULTIPLE)
 
 /* An option `TOKEN value`, one `TOKEN`, one `TOKEN several values`. */
-#define FF_OPTION_ARG(name, token_, type)                                                          \
+#define FF_OPTION_ARG(name, token_, type) \
     FF_ARG(name, type, .token = (token_), .flags = VALKEYMODULE_CMD_ARG_OPTIONAL)
-#define FF_FLAG_ARG(name, token_)                                                                  \
+#define FF_FLAG_ARG(name, token_) \
     FF_ARG(name, PURE_TOKEN, .token = (token_), .flags = VALKEYMODULE_CMD_ARG_OPTIONAL)
-#define FF_BLOCK_ARG(name, token_, ...)                                                            \
-    FF_ARG(name, BLOCK, .token = (token_), .flags = VALKEYMODULE_CMD_ARG_OPTIONAL,                 \
+#define FF_BLOCK_ARG(name, token_, ...) \
+    FF_ARG(name, BLOCK, .token = (token_), .flags = VALKEYMODULE_CMD_ARG_OPTIONAL, \
            .subargs = FF_ARGS(__VA_ARGS__))
 
 /* A choice that must be made, and one that may be left out. */
 #define FF_ONE_ARG(name, ...) FF_ARG(name, ONEOF, .subargs = FF_ARGS(__VA_ARGS__))
-#define FF_ONE_OPTION_ARG(name, token_, ...)                                                       \
-    FF_ARG(name, ONEOF, .token = (token_), .flags = VALKEYMODULE_CMD_ARG_OPTIONAL,                 \
+#define FF_ONE_OPTION_ARG(name, token_, ...) \
+    FF_ARG(name, ONEOF, .token = (token_), .flags = VALKEYMODULE_CMD_ARG_OPTIONAL, \
            .subargs = FF_ARGS(__VA_ARGS__))
 #define FF_WORD_ARG(name, token_) FF_ARG(name, PURE_TOKEN, .token = (token_))
 

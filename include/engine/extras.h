@@ -36,8 +36,9 @@ bool ff_extras_parse(ff_txn *t, const ff_str *suspension, const ff_str *list, ff
 /* Rule EXTRAS-CLOSE, the rest: closes those waitpoints and conditions that exist. */
 void ff_extras_close(ff_txn *t, const ff_extras *extras, const ff_closing *closing);
 
-/* Closes whatever is still open of a suspension: the waitpoints that its record names, the first one included, and
- * their conditions. What the wire functions leave open lets an old token end the next suspension. */
+/* Closes whatever is still open of a suspension: the waitpoints that its record names, the first
+ * one included, and their conditions. What the wire functions leave open lets an old token end
+ * the next suspension. */
 void ff_waits_close(ff_key *suspension, const ff_extras *extras, const ff_closing *closing);
 
 /* The same for the condition of one waitpoint, given the key of the waitpoint's record. */

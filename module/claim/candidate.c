@@ -385,8 +385,8 @@ static bool is_lost(candidate *c) {
             ff_str_is(ownership, W(lease_revoked)));
 }
 
-/* Marks the lease as expired if nobody did yet. False when there is nothing to take over: `outcome` is then
- * that of the candidate, whose entry goes if it is stale. */
+/* Marks the lease as expired if nobody did yet. False when there is nothing to take over:
+ * `outcome` is then that of the candidate, whose entry goes if it is stale. */
 static bool mark(candidate *c, ff_claim_outcome *outcome) {
     if (is_lost(c)) return true;
     ff_result result = {.txn = &c->txn};

@@ -12,6 +12,7 @@
 #include "permission.h"
 #include "presence.h"
 #include "store/walk.h"
+#include "watch.h"
 
 enum { TAKE_MOST = 64 }; /* entries read from an index at once */
 
@@ -213,7 +214,8 @@ static bool search_partition(cycle *c, source *s) {
     return false;
 }
 
-/* Goes on in the ring until something was handed out; false when nothing more is to be had in this call. */
+/* Goes on in the ring until something was handed out; false when nothing more is to be had in
+ * this call. */
 static bool take_from(cycle *c, source *s, uint32_t *offset) {
     while (!s->over && !c->stopped) {
         if (!s->inside) {
@@ -240,9 +242,8 @@ static bool take_from(cycle *c, source *s, uint32_t *offset) {
 static bool take_one(cycle *c, source *queued, source *lapsed, ff_claim_place *place) {
     ff_claim_lane *lane = c->call.lane;
     if (c->call.order->grant_ttl_ms) return take_from(c, queued, &place->queued);
-    bool taken = lane->lapsed_first
-                     ? take_from(c, lapsed, &place->lapsed) || take_from(c, queued, &place->queued)
-                     : take_from(c, queued, &place->queued) || take_from(c, lapsed, &place->lapsed);
+    bool taken = lane->lapsed_first && take_from(c, lapsed, &place->lapsed);
+    taken = taken || take_from(c, queued, &place->queued) || take_from(c, lapsed, &place->lapsed);
     if (taken) lane->lapsed_first = !lane->lapsed_first;
     return taken;
 }
@@ -292,7 +293,7 @@ static void begin_cycle(cycle *c, ValkeyModuleCtx *ctx, const ff_claim_order *or
     c->wanted = list->count + (size_t)order->count;
     c->span = ff_text_is_absent(order->partition_tag) ? c->count : 1;
     c->in_cluster = ValkeyModule_GetContextFlags(ctx) & VALKEYMODULE_CTX_FLAGS_CLUSTER;
-    if (!ff_presence_complete()) expect_anything(order);
+    if (!ff_watch_is_complete()) expect_anything(order);
     if (!order->grant_ttl_ms) ff_lapse_refresh(ctx, c->call.now);
 }
 

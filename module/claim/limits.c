@@ -121,7 +121,8 @@ static ff_str *unsigned_text(ff_txn *t, uint64_t value) {
     return ff_str_make(t, ff_arena_printf(&t->arena, "%llu", (unsigned long long)value));
 }
 
-/* A slot that an earlier run left behind is given back before another is taken, or it would count twice. */
+/* A slot that an earlier run left behind is given back before another is taken, or it would
+ * count twice. */
 static void give_back_leftover(ff_txn *t, const ff_quota_admit_keys *k, ff_str *execution_id) {
     if (ff_key_exists(ff_any_open(t, k->guard))) return;
     if (!ff_set_has(ff_set_open(t, k->admitted_set), execution_id)) return;

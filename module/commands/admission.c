@@ -113,9 +113,9 @@ static int unblock_command(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int 
     return ff_unblock_pass(ctx, argv, argc);
 }
 
-#define REASON_ARGS                                                                                \
-    FF_WORD_ARG("budget", "BUDGET"), FF_WORD_ARG("quota", "QUOTA"),                                \
-        FF_WORD_ARG("route", "ROUTE"), FF_WORD_ARG("operator", "OPERATOR")
+#define REASON_ARGS \
+    FF_WORD_ARG("budget", "BUDGET"), FF_WORD_ARG("quota", "QUOTA"), FF_WORD_ARG("route", "ROUTE"), \
+        FF_WORD_ARG("operator", "OPERATOR")
 
 static const ff_command rows[] = {
     {"ff.block", block_command, FF_OPERATOR_WRITES,

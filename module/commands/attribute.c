@@ -15,8 +15,8 @@ static ff_verdict priority(ff_request *r) {
     ff_text error;
     ff_subject s;
     if (!ff_request_subject(r, &s)) return FF_DISCARD;
-    if (!ff_argument_integer("priority", r->args[1], 0, FF_CREATION_PRIORITY_MOST, &value, &r->txn.arena,
-                             &error)) {
+    if (!ff_argument_integer("priority", r->args[1], 0, FF_CREATION_PRIORITY_MOST, &value,
+                             &r->txn.arena, &error)) {
         return ff_request_refuse(r, error);
     }
     ff_schedule_change_priority_keys keys = {s.core_name, ff_subject_lane_index(&s, "eligible")};
@@ -40,9 +40,9 @@ static ff_verdict tag(ff_request *r) {
         return ff_request_refuse(r, error);
     }
     if ((size_t)count * 2 != r->argc - 2) {
-        return ff_request_refuse(
-            r, ff_arena_printf(&r->txn.arena, "%zu tags need %zu values, but %zu follow",
-                               (size_t)count, (size_t)count * 2, r->argc - 2));
+        return ff_request_refuse(r, ff_arena_printf(&r->txn.arena,
+                                                    "%zu tags need %zu values, but %zu follow",
+                                                    (size_t)count, (size_t)count * 2, r->argc - 2));
     }
     ff_execution_tag_keys keys = {s.core_name, ff_subject_key(&s, "tags")};
     ff_execution_tag_args args = {.pairs = {r->argv + 2, r->argc - 2}};
@@ -59,14 +59,14 @@ static void find_edges(ff_subject *s, ff_strs *ids, ff_strs *records) {
     *ids = ff_set_members(ff_set_open(t, ff_subject_key(s, "deps:all_edges")));
     *records = (ff_strs){ff_arena_array(&t->arena, ids->count, sizeof(ff_str *)), ids->count};
     for (size_t i = 0; i < ids->count; i++) {
-        ff_text suffix =
-            ff_arena_concat(&t->arena, FF_TEXT("dep:"), ff_str_text(ids->items[i]));
+        ff_text suffix = ff_arena_concat(&t->arena, FF_TEXT("dep:"), ff_str_text(ids->items[i]));
         records->items[i] = ff_subject_key(s, suffix.ptr);
     }
 }
 
 /* Edges whose upstream has succeeded meanwhile are not waited for: nobody would resolve them. */
-static bool settle_edges(ff_request *r, ff_subject *s, const ff_strs *edges, const ff_strs *records) {
+static bool settle_edges(ff_request *r, ff_subject *s, const ff_strs *edges,
+                         const ff_strs *records) {
     ff_txn *t = &r->txn;
     for (size_t i = 0; i < edges->count; i++) {
         ff_result settled = {.txn = t};
@@ -75,8 +75,9 @@ static bool settle_edges(ff_request *r, ff_subject *s, const ff_strs *edges, con
         if (upstream == NULL || !ff_str_is(ff_hash_get(record, W(state)), W(unsatisfied))) continue;
         ff_str *outcome = ff_member_outcome(t, s->tag, ff_str_text(upstream));
         if (!ff_str_is(outcome, W(success))) continue;
-        ff_member_edge edge = {s->tag,   ff_hash_get(s->core, W(flow_id)), edges->items[i],
-                               upstream, s->execution_id,                  outcome};
+        ff_member_edge edge = {s->tag,          ff_hash_get(s->core, W(flow_id)),
+                               edges->items[i], upstream,
+                               s->execution_id, outcome};
         if (ff_member_resolve(t, &edge, &settled) == FF_COMMIT) continue;
         r->result = settled;
         return false;
@@ -117,19 +118,21 @@ static FF_NATIVE_WRITE(replay_command, 1, replay);
 
 static const ff_command rows[] = {
     {"ff.priority", priority_command, FF_WRITES,
-     .info = {FF_DOCUMENTED, .summary = "Changes the priority of an execution that waits for a worker.",
+     .info = {FF_DOCUMENTED,
+              .summary = "Changes the priority of an execution that waits for a worker.",
               .complexity = "O(log(N))", .arity = 3, .key_specs = FF_KEY_WRITE(1),
               .args = FF_ARGS(FF_KEY_ARG("execution-id"), FF_ARG("priority", INTEGER))}},
     {"ff.tag", tag_command, FF_WRITES,
      .info = {FF_DOCUMENTED, .summary = "Sets tags of an execution.",
               .complexity = "O(N) with N the number of tags", .arity = -5,
               .key_specs = FF_KEY_WRITE(1),
-              .args = FF_ARGS(FF_KEY_ARG("execution-id"), FF_ARG("count", INTEGER),
-                              FF_ARG("tag", BLOCK, .flags = VALKEYMODULE_CMD_ARG_MULTIPLE,
-                                     .subargs = FF_ARGS(FF_ARG("name", STRING),
-                                                        FF_ARG("value", STRING))))}},
+              .args = FF_ARGS(
+                  FF_KEY_ARG("execution-id"), FF_ARG("count", INTEGER),
+                  FF_ARG("tag", BLOCK, .flags = VALKEYMODULE_CMD_ARG_MULTIPLE,
+                         .subargs = FF_ARGS(FF_ARG("name", STRING), FF_ARG("value", STRING))))}},
     {"ff.replay", replay_command, FF_WRITES,
-     .info = {FF_DOCUMENTED, .summary = "Brings an execution that has ended back for another attempt.",
+     .info = {FF_DOCUMENTED,
+              .summary = "Brings an execution that has ended back for another attempt.",
               .complexity = "O(log(N)+E) with E the number of edges of the execution", .arity = 2,
               .key_specs = FF_KEY_WRITE(1), .args = FF_ARGS(FF_KEY_ARG("execution-id"))}},
 };

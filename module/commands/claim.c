@@ -25,8 +25,8 @@ static ff_verdict claim(ff_request *r) {
     return FF_COMMIT;
 }
 
-/* The tag given with PARTITION is the key. An option's value may look like a keyword, so the options have to
- * be read; a call that is refused for its options has none. */
+/* The tag given with PARTITION is the key. An option's value may look like a keyword, so the
+ * options have to be read; a call that is refused for its options has none. */
 static int report_key(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
     char block[2048];
     ff_arena arena;

@@ -5,12 +5,12 @@
 #include <string.h>
 
 static const ff_command_table *const tables[] = {
-    &ff_module_commands, &ff_create_commands,     &ff_lease_commands,    &ff_ending_commands,
-    &ff_pause_commands,  &ff_suspension_commands, &ff_signal_commands,   &ff_waitpoint_commands,
-    &ff_frame_commands,  &ff_attribute_commands,  &ff_admission_commands, &ff_lookup_commands,
-    &ff_scanner_commands, &ff_claim_commands,
-    &ff_flow_commands,   &ff_submission_commands, &ff_flowview_commands, &ff_budget_commands,
-    &ff_quota_commands,  &ff_worker_commands,     &ff_secret_commands,
+    &ff_module_commands,   &ff_create_commands,     &ff_lease_commands,     &ff_ending_commands,
+    &ff_pause_commands,    &ff_suspension_commands, &ff_signal_commands,    &ff_waitpoint_commands,
+    &ff_frame_commands,    &ff_attribute_commands,  &ff_admission_commands, &ff_lookup_commands,
+    &ff_scanner_commands,  &ff_claim_commands,      &ff_flow_commands,      &ff_submission_commands,
+    &ff_flowview_commands, &ff_budget_commands,     &ff_quota_commands,     &ff_worker_commands,
+    &ff_secret_commands,
 };
 
 static int refused(ValkeyModuleCtx *ctx, const ff_command *command) {

@@ -26,7 +26,7 @@ static const ff_option create_rows[] = {
     [DEADLINE_ROW] = FF_OPTION("DEADLINE", FF_OPTION_TIME, create_options, deadline),
     FF_OPTION("NAMESPACE", FF_OPTION_NONEMPTY, create_options, namespace),
     FF_OPTION("PAYLOAD", FF_OPTION_TEXT, create_options, payload),
-    FF_OPTION("PRIORITY", FF_OPTION_INTEGER, create_options, priority, 
+    FF_OPTION("PRIORITY", FF_OPTION_INTEGER, create_options, priority,
               .max = FF_CREATION_PRIORITY_MOST),
     FF_OPTION("CREATOR", FF_OPTION_TEXT, create_options, creator),
     FF_OPTION("POLICY", FF_OPTION_TEXT, create_options, policy),
@@ -60,14 +60,15 @@ static bool is_given(const creating *g, int row) { return g->given >> row & 1; }
 
 /* ---- Where it goes ---- */
 
-/* Always the same one for the same key, or a retry would not find what the first call has created. */
+/* Always the same one for the same key, or a retry would not find what the first call has
+ * created. */
 static bool pick_by_key(creating *g, ff_partition *partition) {
     ff_arena *arena = &g->r->txn.arena;
-    ff_text hashed = ff_arena_concat(arena, g->o.namespace, ff_text_make("", 1),
-                                     g->o.idempotency_key);
+    ff_text hashed =
+        ff_arena_concat(arena, g->o.namespace, ff_text_make("", 1), g->o.idempotency_key);
     uint16_t count = ff_partition_count(FF_FAMILY_FLOW);
-    *partition = (ff_partition){FF_FAMILY_FLOW,
-                                (uint16_t)(ff_crc16(hashed.ptr, hashed.len) % count)};
+    *partition =
+        (ff_partition){FF_FAMILY_FLOW, (uint16_t)(ff_crc16(hashed.ptr, hashed.len) % count)};
     if (ff_partition_is_served(g->r->ctx, *partition)) return true;
     return refuse(g, ff_arena_concat(arena,
                                      FF_TEXT("that idempotency key belongs to a partition of "
@@ -82,10 +83,7 @@ static bool pick_partition(creating *g, ff_partition *partition) {
             *partition = g->flow.partition;
             return true;
         }
-        if (ff_request_in_cluster(g->r) && ff_request_in_transaction(g->r)) {
-            return refuse(g, FF_TEXT("in a cluster a transaction or script cannot use *: name a "
-                                     "partition"));
-        }
+        if (!ff_request_reaches_all_slots(g->r)) return false;
         if (!ff_text_is_absent(g->o.idempotency_key)) return pick_by_key(g, partition);
     }
     return ff_request_partition(g->r, where, FF_FAMILY_FLOW, partition);
@@ -113,6 +111,10 @@ static bool read_where(creating *g) {
 
 static bool read_flow(creating *g) {
     g->in_flow = !ff_text_is_absent(g->o.flow);
+    if (g->o.after.count && (is_given(g, DELAY_ROW) || is_given(g, AT_ROW))) {
+        return refuse(g, FF_TEXT("AFTER excludes DELAY and AT: what waits for others starts when "
+                                 "they have ended"));
+    }
     if (g->in_flow) return ff_request_reference(g->r, g->o.flow, FF_FAMILY_FLOW, &g->flow);
     return g->o.after.count == 0 ? true : refuse(g, FF_TEXT("AFTER needs a FLOW"));
 }
@@ -268,21 +270,20 @@ static const ff_command rows[] = {
                   FF_OPTION_ARG("creator", "CREATOR", STRING),
                   FF_OPTION_ARG("policy", "POLICY", STRING),
                   FF_OPTION_ARG("capabilities", "CAPS", STRING),
-                  FF_BLOCK_ARG("tags", "TAGS", FF_ARG("count", INTEGER),
-                               FF_ARG("tag", BLOCK, .flags = VALKEYMODULE_CMD_ARG_MULTIPLE,
-                                      .subargs = FF_ARGS(FF_ARG("name", STRING),
-                                                         FF_ARG("value", STRING)))),
+                  FF_BLOCK_ARG(
+                      "tags", "TAGS", FF_ARG("count", INTEGER),
+                      FF_ARG("tag", BLOCK, .flags = VALKEYMODULE_CMD_ARG_MULTIPLE,
+                             .subargs = FF_ARGS(FF_ARG("name", STRING), FF_ARG("value", STRING)))),
                   FF_ARG("due", ONEOF, .flags = VALKEYMODULE_CMD_ARG_OPTIONAL,
-                         .subargs = FF_ARGS(
-                             FF_ARG("milliseconds", INTEGER, .token = "DELAY"),
-                             FF_ARG("unix-time-milliseconds", UNIX_TIME, .token = "AT"))),
+                         .subargs =
+                             FF_ARGS(FF_ARG("milliseconds", INTEGER, .token = "DELAY"),
+                                     FF_ARG("unix-time-milliseconds", UNIX_TIME, .token = "AT"))),
                   FF_OPTION_ARG("deadline", "DEADLINE", UNIX_TIME),
                   FF_BLOCK_ARG("idempotent", "IDEMPOTENT", FF_ARG("key", STRING),
                                FF_ARG("ttl-ms", INTEGER)),
                   FF_BLOCK_ARG("budgets", "BUDGETS", FF_ARG("count", INTEGER),
                                FF_MANY_ARG("budget", STRING)),
-                  FF_OPTION_ARG("quota", "QUOTA", STRING),
-                  FF_OPTION_ARG("flow", "FLOW", STRING),
+                  FF_OPTION_ARG("quota", "QUOTA", STRING), FF_OPTION_ARG("flow", "FLOW", STRING),
                   FF_BLOCK_ARG("after", "AFTER", FF_ARG("count", INTEGER),
                                FF_MANY_ARG("execution-id", STRING)))}},
 };

@@ -1,4 +1,5 @@
-/* FF.COMPLETE, FF.FAIL, FF.CANCEL, FF.EXPIRE: how an execution ends, or fails and is tried again. */
+/* FF.COMPLETE, FF.FAIL, FF.CANCEL, FF.EXPIRE: how an execution ends, or fails and is tried
+ * again. */
 
 #include "claim/slot.h"
 #include "claim/waiter.h"
@@ -200,10 +201,11 @@ static const ff_command rows[] = {
     {"ff.complete", complete_command, .flags = "write deny-oom blocking getkeys-api",
      .categories = "write blocking",
      .info = {FF_DOCUMENTED,
-              .summary = "Ends an execution with success, resolves what depends on it, and may take "
-                         "the next one.",
-              .complexity = "O(log(N)) plus O(log(N)) for each dependent",
-              .arity = -5, .key_specs = FF_KEY_WRITE(1),
+              .summary =
+                  "Ends an execution with success, resolves what depends on it, and may take "
+                  "the next one.",
+              .complexity = "O(log(N)) plus O(log(N)) for each dependent", .arity = -5,
+              .key_specs = FF_KEY_WRITE(1),
               .args = FF_ARGS(FF_KEY_ARG("execution-id"), FF_LEASE_ARGS,
                               FF_OPTION_ARG("result", "RESULT", STRING),
                               FF_BLOCK_ARG("claim", "CLAIM", FF_ARG("lane", STRING),
@@ -212,24 +214,25 @@ static const ff_command rows[] = {
                                                   .flags = VALKEYMODULE_CMD_ARG_OPTIONAL |
                                                            VALKEYMODULE_CMD_ARG_MULTIPLE)))}},
     {"ff.fail", fail_command, FF_WRITES,
-     .info = {FF_DOCUMENTED, .summary = "Ends an attempt: tried again by policy, or failed for good.",
-              .complexity = "O(log(N)) plus O(log(N)) for each dependent",
-              .arity = -6, .key_specs = FF_KEY_WRITE(1),
+     .info = {FF_DOCUMENTED,
+              .summary = "Ends an attempt: tried again by policy, or failed for good.",
+              .complexity = "O(log(N)) plus O(log(N)) for each dependent", .arity = -6,
+              .key_specs = FF_KEY_WRITE(1),
               .args = FF_ARGS(FF_KEY_ARG("execution-id"), FF_LEASE_ARGS, FF_ARG("reason", STRING),
                               FF_OPTION_ARG("category", "CATEGORY", STRING),
                               FF_OPTION_ARG("policy", "RETRY", STRING))}},
     {"ff.cancel", cancel_command, FF_WRITES,
      .info = {FF_DOCUMENTED, .summary = "Ends an execution as cancelled, wherever it is.",
-              .complexity = "O(log(N)) plus O(log(N)) for each dependent",
-              .arity = -3, .key_specs = FF_KEY_WRITE(1),
-              .args = FF_ARGS(FF_KEY_ARG("execution-id"), FF_ARG("reason", STRING),
-                              FF_BLOCK_ARG("fence", "LEASE", FF_ARG("lease", STRING),
-                                           FF_ARG("epoch", INTEGER)),
-                              FF_FLAG_ARG("operator", "OPERATOR"))}},
+              .complexity = "O(log(N)) plus O(log(N)) for each dependent", .arity = -3,
+              .key_specs = FF_KEY_WRITE(1),
+              .args = FF_ARGS(
+                  FF_KEY_ARG("execution-id"), FF_ARG("reason", STRING),
+                  FF_BLOCK_ARG("fence", "LEASE", FF_ARG("lease", STRING), FF_ARG("epoch", INTEGER)),
+                  FF_FLAG_ARG("operator", "OPERATOR"))}},
     {"ff.expire", expire_command, FF_OPERATOR_WRITES,
      .info = {FF_DOCUMENTED, .summary = "Ends an execution as expired, wherever it is.",
-              .complexity = "O(log(N)) plus O(log(N)) for each dependent",
-              .arity = 3, .key_specs = FF_KEY_WRITE(1),
+              .complexity = "O(log(N)) plus O(log(N)) for each dependent", .arity = 3,
+              .key_specs = FF_KEY_WRITE(1),
               .args = FF_ARGS(FF_KEY_ARG("execution-id"), FF_ARG("reason", STRING))}},
 };
 

@@ -81,7 +81,7 @@ static ff_verdict add(ff_request *r) {
     ff_str *member = read_member(r, &g, 1);
     if (member == NULL) return FF_DISCARD;
     ff_verdict verdict = ff_graph_add(&g, member, &r->result);
-    if (r->result.code >= FF_FIRST_REFUSAL) return verdict;
+    if (r->result.code >= FF_FIRST_REFUSAL) return FF_DISCARD;
     ff_request_answer_status(r);
     ff_answer_text(&r->answer, "execution_id", member);
     ff_answer_number(&r->answer, "node_count", r->result.values[1].str);

@@ -8,6 +8,7 @@
 #include "engine/tag.h"
 #include "permission.h"
 #include "presence.h"
+#include "watch.h"
 
 /* ---- GET ---- */
 
@@ -206,7 +207,7 @@ static void answer_flow(ff_request *r, ff_answer *list, ff_partition partition, 
 
 /* Skips partitions that certainly hold no flow, once that is known. */
 static void skip_empty(place *p, uint32_t end) {
-    if (p->within || !ff_presence_complete()) return;
+    if (p->within || !ff_watch_is_complete()) return;
     int32_t next = ff_presence_next(FF_INDEX_FLOW_INDEX, NULL, p->partition);
     p->partition = next < 0 || (uint32_t)next > end ? end : (uint32_t)next;
 }

@@ -95,7 +95,8 @@ static ff_frame_append_keys append_keys(ff_subject *s, ff_text index) {
     ff_text id = ff_str_text(s->execution_id);
     return (ff_frame_append_keys){
         .core = s->core_name,
-        .stream = FF_CONCAT(t, FF_TEXT("ff:stream:"), s->tag, FF_TEXT(":"), id, FF_TEXT(":"), index),
+        .stream =
+            FF_CONCAT(t, FF_TEXT("ff:stream:"), s->tag, FF_TEXT(":"), id, FF_TEXT(":"), index),
         .meta = ff_keyname_stream_meta(t, s->tag, id, index),
         .summary = ff_keyname_attempt(t, s->tag, id, index, ":summary"),
     };
@@ -157,8 +158,8 @@ static bool read_from(ff_request *r, ff_subject *s, ff_str *index, ff_text text,
     ff_txn *t = &r->txn;
     ff_text exclusive = ff_text_slice(text, 1, text.len);
     if (ff_text_equal(text, FF_TEXT("$"))) {
-        ff_str *meta = ff_keyname_stream_meta(t, s->tag, ff_str_text(s->execution_id),
-                                              ff_str_text(index));
+        ff_str *meta =
+            ff_keyname_stream_meta(t, s->tag, ff_str_text(s->execution_id), ff_str_text(index));
         ff_str *last = ff_hash_get(ff_hash_open(t, meta), W(last_sequence));
         text = ff_str_is_set(last) ? ff_arena_concat(&t->arena, FF_TEXT("("), ff_str_text(last))
                                    : FF_TEXT("-");
@@ -228,41 +229,38 @@ static FF_NATIVE_READ(summary_command, 1, summary);
 static const ff_command rows[] = {
     {"ff.append", append_command, FF_WRITES,
      .info = {FF_DOCUMENTED, .summary = "Appends a frame to the output of the running attempt.",
-              .complexity = "O(1); O(N) with the size of the document in summary mode",
-              .arity = -7, .key_specs = FF_KEY_WRITE(1),
-              .args = FF_ARGS(
-                  FF_KEY_ARG("execution-id"), FF_ARG("attempt-index", INTEGER),
-                  FF_ARG("lease", STRING), FF_ARG("epoch", INTEGER), FF_ARG("type", STRING),
-                  FF_ARG("payload", STRING),
-                  FF_ONE_OPTION_ARG("mode", "MODE", FF_WORD_ARG("durable", "DURABLE"),
-                                    FF_WORD_ARG("summary", "SUMMARY"),
-                                    FF_WORD_ARG("best-effort", "BEST_EFFORT")),
-                  FF_OPTION_ARG("encoding", "ENCODING", STRING),
-                  FF_OPTION_ARG("correlation-id", "CORRELATION_ID", STRING),
-                  FF_OPTION_ARG("source", "SOURCE", STRING),
-                  FF_OPTION_ARG("unix-time-milliseconds", "TS", UNIX_TIME),
-                  FF_OPTION_ARG("retention-maxlen", "RETENTION_MAXLEN", INTEGER),
-                  FF_OPTION_ARG("max-payload-bytes", "MAX_PAYLOAD_BYTES", INTEGER),
-                  FF_OPTION_ARG("attempt-id", "ATTEMPT_ID", STRING),
-                  FF_OPTION_ARG("patch-kind", "PATCH_KIND", STRING),
-                  FF_OPTION_ARG("ttl", "TTL_MS", INTEGER),
-                  FF_OPTION_ARG("window-floor", "WINDOW_FLOOR", INTEGER),
-                  FF_OPTION_ARG("window-ceiling", "WINDOW_CEILING", INTEGER),
-                  FF_OPTION_ARG("alpha", "ALPHA", DOUBLE))}},
+              .complexity = "O(1); O(N) with the size of the document in summary mode", .arity = -7,
+              .key_specs = FF_KEY_WRITE(1),
+              .args = FF_ARGS(FF_KEY_ARG("execution-id"), FF_ARG("attempt-index", INTEGER),
+                              FF_ARG("lease", STRING), FF_ARG("epoch", INTEGER),
+                              FF_ARG("type", STRING), FF_ARG("payload", STRING),
+                              FF_ONE_OPTION_ARG("mode", "MODE", FF_WORD_ARG("durable", "DURABLE"),
+                                                FF_WORD_ARG("summary", "SUMMARY"),
+                                                FF_WORD_ARG("best-effort", "BEST_EFFORT")),
+                              FF_OPTION_ARG("encoding", "ENCODING", STRING),
+                              FF_OPTION_ARG("correlation-id", "CORRELATION_ID", STRING),
+                              FF_OPTION_ARG("source", "SOURCE", STRING),
+                              FF_OPTION_ARG("unix-time-milliseconds", "TS", UNIX_TIME),
+                              FF_OPTION_ARG("retention-maxlen", "RETENTION_MAXLEN", INTEGER),
+                              FF_OPTION_ARG("max-payload-bytes", "MAX_PAYLOAD_BYTES", INTEGER),
+                              FF_OPTION_ARG("attempt-id", "ATTEMPT_ID", STRING),
+                              FF_OPTION_ARG("patch-kind", "PATCH_KIND", STRING),
+                              FF_OPTION_ARG("ttl", "TTL_MS", INTEGER),
+                              FF_OPTION_ARG("window-floor", "WINDOW_FLOOR", INTEGER),
+                              FF_OPTION_ARG("window-ceiling", "WINDOW_CEILING", INTEGER),
+                              FF_OPTION_ARG("alpha", "ALPHA", DOUBLE))}},
     {"ff.read", read_command, .flags = "readonly getkeys-api blocking",
      .categories = "read blocking",
      .info = {FF_DOCUMENTED,
               .summary = "Returns frames of an attempt's output, waiting for more if asked to.",
               .complexity = "O(N) with N the number of frames returned", .arity = -3,
               .key_specs = FF_KEY_READ(1),
-              .args = FF_ARGS(FF_KEY_ARG("execution-id"), FF_ARG("attempt-index", INTEGER),
-                              FF_OPTION_ARG("id", "FROM", STRING),
-                              FF_OPTION_ARG("count", "COUNT", INTEGER),
-                              FF_OPTION_ARG("milliseconds", "BLOCK", INTEGER),
-                              FF_ONE_OPTION_ARG("visibility", "VISIBILITY",
-                                                FF_WORD_ARG("all", "ALL"),
-                                                FF_WORD_ARG("exclude-best-effort",
-                                                            "EXCLUDE_BEST_EFFORT")))}},
+              .args = FF_ARGS(
+                  FF_KEY_ARG("execution-id"), FF_ARG("attempt-index", INTEGER),
+                  FF_OPTION_ARG("id", "FROM", STRING), FF_OPTION_ARG("count", "COUNT", INTEGER),
+                  FF_OPTION_ARG("milliseconds", "BLOCK", INTEGER),
+                  FF_ONE_OPTION_ARG("visibility", "VISIBILITY", FF_WORD_ARG("all", "ALL"),
+                                    FF_WORD_ARG("exclude-best-effort", "EXCLUDE_BEST_EFFORT")))}},
     {"ff.summary", summary_command, FF_READS,
      .info = {FF_DOCUMENTED, .summary = "Returns the summary document of an attempt.",
               .complexity = "O(1)", .arity = 3, .key_specs = FF_KEY_READ(1),

@@ -67,8 +67,8 @@ static ff_verdict progress(ff_request *r) {
         .progress_pct = given >> PERCENT_ROW & 1 ? ff_str_integer(&r->txn, o.percent) : NULL,
         .progress_message = ff_request_str(r, o.message),
     };
-    ff_verdict verdict = ff_progress_update(
-        &r->txn, &(ff_progress_update_keys){s.core_name}, &args, &r->result);
+    ff_verdict verdict =
+        ff_progress_update(&r->txn, &(ff_progress_update_keys){s.core_name}, &args, &r->result);
     if (r->result.code == FF_OK) ff_request_answer_state(r, &s);
     return verdict;
 }
@@ -108,8 +108,8 @@ static FF_NATIVE_WRITE(revoke_command, 1, revoke);
 
 static const ff_command rows[] = {
     {"ff.renew", renew_command, FF_WRITES,
-     .info = {FF_DOCUMENTED, .summary = "Extends the lease of an execution.", .complexity = "O(log(N))",
-              .arity = -5, .key_specs = FF_KEY_WRITE(1),
+     .info = {FF_DOCUMENTED, .summary = "Extends the lease of an execution.",
+              .complexity = "O(log(N))", .arity = -5, .key_specs = FF_KEY_WRITE(1),
               .args = FF_ARGS(FF_KEY_ARG("execution-id"), FF_LEASE_ARGS,
                               FF_OPTION_ARG("milliseconds", "LEASE", INTEGER))}},
     {"ff.progress", progress_command, FF_WRITES,
@@ -120,7 +120,8 @@ static const ff_command rows[] = {
                               FF_OPTION_ARG("message", "MESSAGE", STRING))}},
     {"ff.revoke", revoke_command, FF_OPERATOR_WRITES,
      .info = {FF_DOCUMENTED,
-              .summary = "Takes the lease away from its holder; the next claim finds the execution.",
+              .summary =
+                  "Takes the lease away from its holder; the next claim finds the execution.",
               .complexity = "O(log(N))", .arity = -3, .key_specs = FF_KEY_WRITE(1),
               .args = FF_ARGS(FF_KEY_ARG("execution-id"), FF_ARG("reason", STRING),
                               FF_OPTION_ARG("lease-id", "LEASE", STRING))}},

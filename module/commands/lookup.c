@@ -4,10 +4,12 @@
 
 #include "base/number.h"
 #include "commands/command.h"
+#include "commands/place.h"
 #include "commands/request.h"
 #include "engine/keyname.h"
 #include "permission.h"
 #include "presence.h"
+#include "watch.h"
 
 enum { ATTEMPTS_MOST = 100, HISTORY_MOST = 2000, LIST_COUNT = 100, LIST_MOST = 10000 };
 
@@ -119,8 +121,8 @@ static void answer_attempts(ff_request *r, ff_subject *s) {
     int64_t last = (int64_t)count;
     for (int64_t i = last > ATTEMPTS_MOST ? last - ATTEMPTS_MOST : 0; i < last; i++) {
         ff_text index = ff_integer_text(&t->arena, i);
-        ff_key *attempt = ff_hash_open(
-            t, ff_keyname_attempt(t, s->tag, ff_str_text(s->execution_id), index, ""));
+        ff_key *attempt =
+            ff_hash_open(t, ff_keyname_attempt(t, s->tag, ff_str_text(s->execution_id), index, ""));
         if (ff_key_exists(attempt)) answer_hash(ff_answer_add(list), attempt);
     }
 }
@@ -222,9 +224,9 @@ typedef struct list_options {
     int state;
 } list_options;
 
-static const char *const states[] = {"waiting", "delayed",   "rate_limited", "waiting_children",
-                                     "active",  "suspended", "completed",    "failed",
-                                     "cancelled", "expired", "skipped",      NULL};
+static const char *const states[] = {"waiting",   "delayed",   "rate_limited", "waiting_children",
+                                     "active",    "suspended", "completed",    "failed",
+                                     "cancelled", "expired",   "skipped",      NULL};
 
 static const ff_option list_rows[] = {
     FF_OPTION("LANE", FF_OPTION_NONEMPTY, list_options, lane),
@@ -254,12 +256,7 @@ static bool refuse_listing(listing *l, const char *why, ff_text got) {
 
 static bool read_partition(listing *l) {
     ff_partition partition;
-    if (ff_text_is_absent(l->o.partition)) {
-        if (!ff_request_in_cluster(l->r) || !ff_request_in_transaction(l->r)) return true;
-        return ff_request_refuse(l->r, FF_TEXT("in a cluster a transaction or script needs a "
-                                               "PARTITION")),
-               false;
-    }
+    if (ff_text_is_absent(l->o.partition)) return ff_request_reaches_all_slots(l->r);
     if (!ff_tag_parse(l->o.partition, &partition) || partition.family != FF_FAMILY_FLOW ||
         partition.number >= ff_partition_count(FF_FAMILY_FLOW)) {
         return refuse_listing(l, "PARTITION must be {fp:N} with N below ff.flow-partitions",
@@ -317,7 +314,7 @@ static void list_one(listing *l, ff_text tag, ff_str *execution_id) {
 static int32_t next_partition(const listing *l, uint32_t from) {
     if (l->only >= 0) return (int32_t)from == l->only ? l->only : -1;
     if (from >= ff_partition_count(FF_FAMILY_FLOW)) return -1;
-    if (!ff_presence_complete()) return (int32_t)from;
+    if (!ff_watch_is_complete()) return (int32_t)from;
     return ff_presence_next(FF_INDEX_ALL_EXECUTIONS, NULL, from);
 }
 
@@ -352,9 +349,9 @@ static ff_verdict list(ff_request *r) {
     l.list = ff_answer_member(&r->answer, FF_TEXT("executions"));
     ff_answer_become_list(l.list);
     bool more = list_page(&l);
-    ff_text text = more ? ff_arena_printf(&r->txn.arena, "%u-%llu", l.partition,
-                                          (unsigned long long)l.cursor)
-                        : FF_TEXT("0");
+    ff_text text =
+        more ? ff_arena_printf(&r->txn.arena, "%u-%llu", l.partition, (unsigned long long)l.cursor)
+             : FF_TEXT("0");
     ff_answer_become_text(cursor, ff_str_make(&r->txn, text));
     return FF_COMMIT;
 }
@@ -376,14 +373,17 @@ static int list_command(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int arg
     return VALKEYMODULE_OK;
 }
 
-#define PARTITION_KEY                                                                              \
-    (ValkeyModuleCommandKeySpec[]) {                                                               \
-        {.flags = VALKEYMODULE_CMD_KEY_RO | VALKEYMODULE_CMD_KEY_ACCESS |                          \
-                  VALKEYMODULE_CMD_KEY_VARIABLE_FLAGS,                                             \
-         .begin_search_type = VALKEYMODULE_KSPEC_BS_KEYWORD,                                       \
-         .bs.keyword = {.keyword = "PARTITION", .startfrom = 1},                                   \
-         .find_keys_type = VALKEYMODULE_KSPEC_FK_RANGE, .fk.range = {.keystep = 1}},               \
-        {0}                                                                                        \
+#define PARTITION_KEY \
+    (ValkeyModuleCommandKeySpec[]) { \
+        {.flags = VALKEYMODULE_CMD_KEY_RO | VALKEYMODULE_CMD_KEY_ACCESS | \
+                  VALKEYMODULE_CMD_KEY_VARIABLE_FLAGS, \
+         .begin_search_type = VALKEYMODULE_KSPEC_BS_KEYWORD, \
+         .bs.keyword = {.keyword = "PARTITION", .startfrom = 1}, \
+         .find_keys_type = VALKEYMODULE_KSPEC_FK_RANGE, \
+         .fk.range = {.keystep = 1}}, \
+        { \
+            0 \
+        } \
     }
 
 static const ff_command rows[] = {

@@ -4,19 +4,23 @@
 #include "compat/call.h"
 #include "info.h"
 
-#define KEYS_BY_NUMBER(access)                                                                     \
-    (ValkeyModuleCommandKeySpec[]) {                                                               \
-        {.flags = (access), .begin_search_type = VALKEYMODULE_KSPEC_BS_INDEX,                      \
-         .bs.index = {.pos = 2}, .find_keys_type = VALKEYMODULE_KSPEC_FK_KEYNUM,                   \
-         .fk.keynum = {.keynumidx = 0, .firstkey = 1, .keystep = 1}},                              \
-        {0}                                                                                        \
+#define KEYS_BY_NUMBER(access) \
+    (ValkeyModuleCommandKeySpec[]) { \
+        {.flags = (access), \
+         .begin_search_type = VALKEYMODULE_KSPEC_BS_INDEX, \
+         .bs.index = {.pos = 2}, \
+         .find_keys_type = VALKEYMODULE_KSPEC_FK_KEYNUM, \
+         .fk.keynum = {.keynumidx = 0, .firstkey = 1, .keystep = 1}}, \
+        { \
+            0 \
+        } \
     }
 
-#define CALL_ARGS                                                                                  \
-    FF_ARGS(FF_ARG("function", STRING), FF_ARG("numkeys", INTEGER),                                \
-            FF_ARG("key", KEY, .key_spec_index = 0,                                                \
-                   .flags = VALKEYMODULE_CMD_ARG_OPTIONAL | VALKEYMODULE_CMD_ARG_MULTIPLE),        \
-            FF_ARG("arg", STRING,                                                                  \
+#define CALL_ARGS \
+    FF_ARGS(FF_ARG("function", STRING), FF_ARG("numkeys", INTEGER), \
+            FF_ARG("key", KEY, .key_spec_index = 0, \
+                   .flags = VALKEYMODULE_CMD_ARG_OPTIONAL | VALKEYMODULE_CMD_ARG_MULTIPLE), \
+            FF_ARG("arg", STRING, \
                    .flags = VALKEYMODULE_CMD_ARG_OPTIONAL | VALKEYMODULE_CMD_ARG_MULTIPLE))
 
 static const ff_command rows[] = {
@@ -34,7 +38,8 @@ static const ff_command rows[] = {
         "ff.call_ro",
         ff_call_ro_command,
         FF_READS,
-        .info = {FF_DOCUMENTED, .summary = "Runs a wire function that only reads, as FCALL_RO would.",
+        .info = {FF_DOCUMENTED,
+                 .summary = "Runs a wire function that only reads, as FCALL_RO would.",
                  .complexity = "Depends on the function.", .arity = -3,
                  .key_specs = KEYS_BY_NUMBER(VALKEYMODULE_CMD_KEY_RO | VALKEYMODULE_CMD_KEY_ACCESS),
                  .args = CALL_ARGS},

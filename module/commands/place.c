@@ -4,18 +4,14 @@
 #include "permission.h"
 #include "presence.h"
 
-static uint16_t random_below(uint16_t bound) {
-    uint32_t random;
-    ValkeyModule_GetRandomBytes((unsigned char *)&random, sizeof random);
-    return (uint16_t)(random % bound);
-}
-
+/* The partitions of this node take turns. */
 static bool pick(ff_request *r, ff_family family, ff_partition *partition) {
+    static uint32_t last[FF_FAMILIES];
     uint16_t count = ff_partition_count(family);
-    uint16_t start = random_below(count);
     if (!ff_request_reaches_all_slots(r)) return false;
     for (uint32_t i = 0; i < count; i++) {
-        *partition = (ff_partition){family, (uint16_t)((start + i) % count)};
+        last[family] = (last[family] + 1) % count;
+        *partition = (ff_partition){family, (uint16_t)last[family]};
         if (ff_partition_is_served(r->ctx, *partition)) return true;
     }
     ff_request_refuse(r, FF_TEXT("this node serves no partition that could take it"));

@@ -82,8 +82,8 @@ bool ff_request_options(ff_request *r, size_t from, ff_option_table table, void 
                         uint64_t *given) {
     ff_text error;
     size_t start = from < r->argc ? from : r->argc;
-    if (ff_options_parse(table, r->args + start, r->argc - start, destination, given,
-                         &r->txn.arena, &error)) {
+    if (ff_options_parse(table, r->args + start, r->argc - start, destination, given, &r->txn.arena,
+                         &error)) {
         return true;
     }
     ff_request_refuse(r, error);
@@ -169,9 +169,9 @@ bool ff_request_reference(ff_request *r, ff_text text, ff_family family, ff_refe
     if (!reference->shortest || reference->partition.number != own) {
         ff_text right =
             ff_reference_text(&r->txn.arena, (ff_partition){family, own}, &reference->uuid);
-        ff_request_refuse(r, ff_arena_concat(&r->txn.arena,
-                                             FF_TEXT("the tag is not that of the id: use "),
-                                             right));
+        ff_request_refuse(
+            r,
+            ff_arena_concat(&r->txn.arena, FF_TEXT("the tag is not that of the id: use "), right));
         return false;
     }
     return true;

@@ -1,16 +1,12 @@
 /* FF.SCANNER and FF.RECONCILE: running scanners by hand. */
 #include "commands/command.h"
 #include "commands/later.h"
-#include "commands/request.h"
+#include "commands/pass.h"
 #include "permission.h"
-#include "scan/runner.h"
-
-enum { LIMIT_DEFAULT = 10000, LIMIT_MAX = 1000000 };
 
 /* ---- What to run over ---- */
 
-/* `*`, or a partition of the family that exists and is served here. False after a refusal. */
-static bool read_partition(ff_request *r, ff_text text, ff_family family, int32_t *number) {
+bool ff_pass_partition(ff_request *r, ff_text text, ff_family family, int32_t *number) {
     static const char *const expected[FF_FAMILIES] = {"{fp:N}", "{b:M}", "{q:K}"};
     ff_partition partition;
     *number = -1;
@@ -35,7 +31,7 @@ static ff_family family_of(ff_scanner_id id) { return ff_index_family(ff_scanner
 
 /* ---- Answers ---- */
 
-static ff_verdict answer_tally(ff_request *r, const ff_tally *tally) {
+ff_verdict ff_pass_answer(ff_request *r, const ff_tally *tally) {
     uint64_t skipped = tally->skipped + tally->unknown + tally->filtered + tally->backed_off;
     ff_answer *map = &r->answer;
     ff_answer_become_map(map);
@@ -100,22 +96,22 @@ typedef struct run_options {
 
 static const ff_option run_rows[] = {
     FF_OPTION("PARTITION", FF_OPTION_NONEMPTY, run_options, partition),
-    FF_OPTION("LIMIT", FF_OPTION_INTEGER, run_options, limit, .min = 1, .max = LIMIT_MAX),
+    FF_OPTION("LIMIT", FF_OPTION_INTEGER, run_options, limit, .min = 1, .max = FF_PASS_LIMIT_MAX),
 };
 
 /* name [PARTITION partition] [LIMIT n] */
 static ff_verdict run(ff_request *r) {
-    run_options o = {.partition = FF_TEXT("*"), .limit = LIMIT_DEFAULT};
+    run_options o = {.partition = FF_TEXT("*"), .limit = FF_PASS_LIMIT};
     ff_scanner_id id;
     ff_scope scope = FF_SCOPE_ALL;
     ff_tally tally = {0};
     if (!read_name(r, &id) || !ff_request_options(r, 1, FF_OPTION_TABLE(run_rows), &o, NULL) ||
-        !read_partition(r, o.partition, family_of(id), &scope.partition)) {
+        !ff_pass_partition(r, o.partition, family_of(id), &scope.partition)) {
         return FF_DISCARD;
     }
     scope.limit = (uint64_t)o.limit;
     ff_runner_run(r->ctx, id, &scope, &tally);
-    return answer_tally(r, &tally);
+    return ff_pass_answer(r, &tally);
 }
 
 static ff_verdict set_paused(ff_request *r, bool paused) {
@@ -160,20 +156,20 @@ static const ff_scanner_id *find_reconciler(ff_request *r, ff_text name) {
 
 /* partition|* name [LIMIT n] */
 static ff_verdict reconcile(ff_request *r) {
-    run_options o = {.limit = LIMIT_DEFAULT};
+    run_options o = {.limit = FF_PASS_LIMIT};
     const ff_option_table limit_row = {&run_rows[1], 1};
     ff_scope scope = FF_SCOPE_ALL;
     ff_tally tally = {0};
     if (r->argc < 2) return ff_request_wrong_arity(r);
     const ff_scanner_id *ids = find_reconciler(r, r->args[1]);
     if (ids == NULL || !ff_request_options(r, 2, limit_row, &o, NULL) ||
-        !read_partition(r, r->args[0], family_of(ids[0]), &scope.partition)) {
+        !ff_pass_partition(r, r->args[0], family_of(ids[0]), &scope.partition)) {
         return FF_DISCARD;
     }
     scope.limit = (uint64_t)o.limit;
     ff_runner_run(r->ctx, ids[0], &scope, &tally);
     if (ids[1] != ids[0]) ff_runner_run(r->ctx, ids[1], &scope, &tally);
-    return answer_tally(r, &tally);
+    return ff_pass_answer(r, &tally);
 }
 
 static int serve_reconcile(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {

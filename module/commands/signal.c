@@ -87,8 +87,7 @@ static ff_verdict deliver(ff_request *r, ff_subject *s, const ff_signal_keys *co
         .delayed = ff_subject_lane_index(s, "delayed"),
         .suspension_timeout = ff_subject_index(s, "suspension_timeout"),
         .keystore = ff_subject_keystore(s),
-        .deliveries =
-            FF_CONCAT(s->txn, FF_TEXT("ff:part:"), s->tag, FF_TEXT(":signal_delivery")),
+        .deliveries = FF_CONCAT(s->txn, FF_TEXT("ff:part:"), s->tag, FF_TEXT(":signal_delivery")),
     };
     return ff_signal_deliver(&r->txn, &keys, args, &r->result);
 }
@@ -100,8 +99,8 @@ static ff_verdict send(ff_request *r, ff_subject *s, const ff_signal_args *args)
     if (!ff_str_is(ff_hash_get(waitpoint, W(state)), W(pending))) {
         return deliver(r, s, &common, args);
     }
-    return ff_signal_buffer(&r->txn, &(ff_signal_buffer_keys){common, ff_subject_keystore(s)},
-                            args, &r->result);
+    return ff_signal_buffer(&r->txn, &(ff_signal_buffer_keys){common, ff_subject_keystore(s)}, args,
+                            &r->result);
 }
 
 /* eid waitpoint name TOKEN t [PAYLOAD b] [SOURCE type id] [IDEMPOTENT k] … */
@@ -132,16 +131,16 @@ static const ff_command rows[] = {
      .info = {FF_DOCUMENTED, .summary = "Sends a signal to a waitpoint of an execution.",
               .complexity = "O(log(N)+M) with M the size of the condition", .arity = -6,
               .key_specs = FF_KEY_WRITE(1),
-              .args = FF_ARGS(FF_KEY_ARG("execution-id"), FF_ARG("waitpoint-id", STRING),
-                              FF_ARG("name", STRING), FF_ARG("token", STRING, .token = "TOKEN"),
-                              FF_OPTION_ARG("payload", "PAYLOAD", STRING),
-                              FF_OPTION_ARG("encoding", "ENCODING", STRING),
-                              FF_BLOCK_ARG("source", "SOURCE", FF_ARG("type", STRING),
-                                           FF_ARG("id", STRING)),
-                              FF_OPTION_ARG("idempotency-key", "IDEMPOTENT", STRING),
-                              FF_OPTION_ARG("category", "CATEGORY", STRING),
-                              FF_OPTION_ARG("correlation-id", "CORRELATION", STRING),
-                              FF_OPTION_ARG("milliseconds", "DELAY", INTEGER))}},
+              .args = FF_ARGS(
+                  FF_KEY_ARG("execution-id"), FF_ARG("waitpoint-id", STRING),
+                  FF_ARG("name", STRING), FF_ARG("token", STRING, .token = "TOKEN"),
+                  FF_OPTION_ARG("payload", "PAYLOAD", STRING),
+                  FF_OPTION_ARG("encoding", "ENCODING", STRING),
+                  FF_BLOCK_ARG("source", "SOURCE", FF_ARG("type", STRING), FF_ARG("id", STRING)),
+                  FF_OPTION_ARG("idempotency-key", "IDEMPOTENT", STRING),
+                  FF_OPTION_ARG("category", "CATEGORY", STRING),
+                  FF_OPTION_ARG("correlation-id", "CORRELATION", STRING),
+                  FF_OPTION_ARG("milliseconds", "DELAY", INTEGER))}},
 };
 
 const ff_command_table ff_signal_commands = FF_COMMAND_TABLE(rows);

@@ -1,11 +1,11 @@
 /* FF.SUSPEND, FF.RESUME: an execution waits for signals, or is sent on by hand. */
 
+#include "engine/suspension.h"
 #include "claim/slot.h"
 #include "commands/command.h"
 #include "commands/request.h"
 #include "engine/keyname.h"
 #include "engine/mint.h"
-#include "engine/suspension.h"
 
 enum { EXTRAS_MOST = 1000, GRACE_MS = 60000 };
 #define REMEMBER_MS_MOST INT64_C(604800000)
@@ -35,8 +35,8 @@ static const ff_option suspend_rows[] = {
                    .choices = behaviours),
     [MAXLEN_ROW] = FF_OPTION("LEASE_HISTORY_MAXLEN", FF_OPTION_INTEGER, suspend_options,
                              history_maxlen, .max = INT32_MAX),
-    [REMEMBER_ROW] = FF_OPTION("DEDUP_TTL_MS", FF_OPTION_DURATION, suspend_options, remember_ms,
-                               .min = 1),
+    [REMEMBER_ROW] =
+        FF_OPTION("DEDUP_TTL_MS", FF_OPTION_DURATION, suspend_options, remember_ms, .min = 1),
     FF_OPTION("REQUESTED_BY", FF_OPTION_NONEMPTY, suspend_options, requested_by),
     FF_OPTION("RESUME_POLICY_JSON", FF_OPTION_TEXT, suspend_options, resume_policy),
     FF_OPTION("CONTINUATION_METADATA_POINTER", FF_OPTION_TEXT, suspend_options, continuation),
@@ -169,7 +169,8 @@ static void answer_waitpoint(ff_answer *list, const ff_value *triple) {
     ff_answer_text(map, "token", triple[2].str);
 }
 
-/* The engine answers: suspension id; id, key and token of the first waitpoint; how many more; theirs. */
+/* The engine answers: suspension id; id, key and token of the first waitpoint; how many more;
+ * theirs. */
 static void answer_suspension(ff_request *r, ff_subject *s) {
     const ff_value *values = r->result.values;
     ff_request_answer_status(r);
@@ -240,10 +241,10 @@ static ff_verdict resume(ff_request *r) {
 static FF_NATIVE_WRITE(suspend_command, 1, suspend);
 static FF_NATIVE_WRITE(resume_command, 1, resume);
 
-#define BEHAVIOUR_ARGS                                                                             \
-    FF_ONE_ARG("behaviour", FF_WORD_ARG("fail", "FAIL"), FF_WORD_ARG("cancel", "CANCEL"),          \
-               FF_WORD_ARG("expire", "EXPIRE"), FF_WORD_ARG("auto-resume", "AUTO_RESUME"),         \
-               FF_WORD_ARG("auto-resume-with-timeout-signal", "AUTO_RESUME_WITH_TIMEOUT_SIGNAL"),  \
+#define BEHAVIOUR_ARGS \
+    FF_ONE_ARG("behaviour", FF_WORD_ARG("fail", "FAIL"), FF_WORD_ARG("cancel", "CANCEL"), \
+               FF_WORD_ARG("expire", "EXPIRE"), FF_WORD_ARG("auto-resume", "AUTO_RESUME"), \
+               FF_WORD_ARG("auto-resume-with-timeout-signal", "AUTO_RESUME_WITH_TIMEOUT_SIGNAL"), \
                FF_WORD_ARG("escalate", "ESCALATE"))
 
 static const ff_command rows[] = {
@@ -251,22 +252,22 @@ static const ff_command rows[] = {
      .info = {FF_DOCUMENTED, .summary = "Gives the lease back and waits for signals.",
               .complexity = "O(log(N)+M) with M the number of waitpoints", .arity = -9,
               .key_specs = FF_KEY_WRITE(1),
-              .args = FF_ARGS(
-                  FF_KEY_ARG("execution-id"), FF_LEASE_ARGS,
-                  FF_ARG("code", STRING, .token = "REASON"),
-                  FF_ARG("condition", STRING, .token = "CONDITION"),
-                  FF_BLOCK_ARG("timeout", "TIMEOUT", FF_ARG("milliseconds", INTEGER),
-                               BEHAVIOUR_ARGS),
-                  FF_OPTION_ARG("requested-by", "REQUESTED_BY", STRING),
-                  FF_OPTION_ARG("resume-policy", "RESUME_POLICY_JSON", STRING),
-                  FF_OPTION_ARG("pointer", "CONTINUATION_METADATA_POINTER", STRING),
-                  FF_OPTION_ARG("waitpoint-key", "WAITPOINT_KEY", STRING),
-                  FF_OPTION_ARG("waitpoint-id", "USE_PENDING_WAITPOINT", STRING),
-                  FF_BLOCK_ARG("extra", "NUM_EXTRA_WAITPOINTS", FF_ARG("count", INTEGER),
-                               FF_MANY_ARG("waitpoint-key", STRING)),
-                  FF_OPTION_ARG("idempotency-key", "IDEMPOTENCY_KEY", STRING),
-                  FF_OPTION_ARG("dedup-ttl", "DEDUP_TTL_MS", INTEGER),
-                  FF_OPTION_ARG("maxlen", "LEASE_HISTORY_MAXLEN", INTEGER))}},
+              .args =
+                  FF_ARGS(FF_KEY_ARG("execution-id"), FF_LEASE_ARGS,
+                          FF_ARG("code", STRING, .token = "REASON"),
+                          FF_ARG("condition", STRING, .token = "CONDITION"),
+                          FF_BLOCK_ARG("timeout", "TIMEOUT", FF_ARG("milliseconds", INTEGER),
+                                       BEHAVIOUR_ARGS),
+                          FF_OPTION_ARG("requested-by", "REQUESTED_BY", STRING),
+                          FF_OPTION_ARG("resume-policy", "RESUME_POLICY_JSON", STRING),
+                          FF_OPTION_ARG("pointer", "CONTINUATION_METADATA_POINTER", STRING),
+                          FF_OPTION_ARG("waitpoint-key", "WAITPOINT_KEY", STRING),
+                          FF_OPTION_ARG("waitpoint-id", "USE_PENDING_WAITPOINT", STRING),
+                          FF_BLOCK_ARG("extra", "NUM_EXTRA_WAITPOINTS", FF_ARG("count", INTEGER),
+                                       FF_MANY_ARG("waitpoint-key", STRING)),
+                          FF_OPTION_ARG("idempotency-key", "IDEMPOTENCY_KEY", STRING),
+                          FF_OPTION_ARG("dedup-ttl", "DEDUP_TTL_MS", INTEGER),
+                          FF_OPTION_ARG("maxlen", "LEASE_HISTORY_MAXLEN", INTEGER))}},
     {"ff.resume", resume_command, FF_WRITES,
      .info = {FF_DOCUMENTED, .summary = "Ends a suspension by hand and closes all its waitpoints.",
               .complexity = "O(log(N)+M) with M the number of waitpoints", .arity = -2,

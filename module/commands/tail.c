@@ -3,6 +3,7 @@
 #include "base/number.h"
 #include "engine/frame.h"
 #include "engine/keyname.h"
+#include "watch.h"
 
 /* Everything about one reading. */
 typedef struct reading {
@@ -158,25 +159,16 @@ void ff_tail_wait(ValkeyModuleCtx *ctx, const ff_tail *tail, int64_t timeout_ms)
     ff_txn_begin(&t, ctx, true);
     reading g = start(&t, kept);
     ValkeyModuleString *keys[] = {g.stream, g.meta, g.attempt, g.s.core_name};
-    ValkeyModule_BlockClientOnKeysWithFlags(ctx, on_ready, on_timeout, forget, timeout_ms,
-                                            keys, sizeof keys / sizeof *keys, kept,
+    ValkeyModule_BlockClientOnKeysWithFlags(ctx, on_ready, on_timeout, forget, timeout_ms, keys,
+                                            sizeof keys / sizeof *keys, kept,
                                             VALKEYMODULE_BLOCK_UNBLOCK_DELETED);
     ff_txn_discard(&t);
     ff_txn_end(&t);
 }
 
 /* The server itself wakes those who wait for a stream or list only. */
-static int on_key_event(ValkeyModuleCtx *ctx, int type, const char *event, ValkeyModuleString *key) {
-    (void)type;
-    (void)event;
-    if (waiting > 0 && ff_text_starts_with(ff_str_text(key), FF_TEXT("ff:"))) {
-        ValkeyModule_SignalKeyAsReady(ctx, key);
-    }
-    return VALKEYMODULE_OK;
+static void on_write(ValkeyModuleCtx *ctx, ValkeyModuleString *key) {
+    if (waiting > 0) ValkeyModule_SignalKeyAsReady(ctx, key);
 }
 
-int ff_tail_load(ValkeyModuleCtx *ctx) {
-    int types = VALKEYMODULE_NOTIFY_HASH | VALKEYMODULE_NOTIFY_STREAM | VALKEYMODULE_NOTIFY_GENERIC |
-                VALKEYMODULE_NOTIFY_EXPIRED;
-    return ValkeyModule_SubscribeToKeyspaceEvents(ctx, types, on_key_event);
-}
+void ff_tail_load(void) { ff_watch_writes(on_write); }

@@ -7,8 +7,8 @@
 #include "engine/lease.h"
 #include "engine/vector.h"
 
-/* Strictly, whoever cancels what another holds must be its holder or an operator; a cascade is neither, and is
- * sent by the engine itself. */
+/* Strictly, whoever cancels what another holds must be its holder or an operator; a cascade is
+ * neither, and is sent by the engine itself. */
 static bool needs_fence(ff_key *core, const ff_execution_cancel_args *a) {
     return ff_key_txn(core)->strict && !ff_str_is(a->source, W(flow_cascade));
 }

@@ -139,8 +139,8 @@ static ff_verdict replay_skipped_member(ff_key *core, const ff_execution_replay_
     return ff_ok(out);
 }
 
-/* An edge that leaves the member and had become impossible with it is open again, as long as what waits behind it
- * has not ended: what was counted against its group is taken back. */
+/* An edge that leaves the member and had become impossible with it is open again, as long as
+ * what waits behind it has not ended: what was counted against its group is taken back. */
 static bool reopen_outgoing(ff_key *core, ff_text tag, ff_str *edge_id, ff_result *out) {
     ff_txn *t = ff_key_txn(core);
     ff_text flow_id = ff_str_text(ff_hash_get(core, W(flow_id)));

@@ -12,9 +12,7 @@ static ff_text field_or(ff_subject *s, const ff_word *field, ff_text absent) {
     return value ? ff_str_text(value) : absent;
 }
 
-ff_text ff_subject_lane(ff_subject *s) {
-    return field_or(s, W(lane_id), FF_TEXT("default"));
-}
+ff_text ff_subject_lane(ff_subject *s) { return field_or(s, W(lane_id), FF_TEXT("default")); }
 
 ff_text ff_subject_attempt_index(ff_subject *s) {
     return field_or(s, W(current_attempt_index), FF_TEXT("0"));
@@ -214,8 +212,7 @@ ff_claim_fresh_keys ff_subject_claim_fresh_keys(ff_subject *s, ff_text lane, ff_
     };
 }
 
-ff_claim_resumed_keys ff_subject_claim_resumed_keys(ff_subject *s, ff_text lane,
-                                                    ff_text instance) {
+ff_claim_resumed_keys ff_subject_claim_resumed_keys(ff_subject *s, ff_text lane, ff_text instance) {
     return (ff_claim_resumed_keys){
         .core = s->core_name,
         .grant = ff_subject_key(s, "claim_grant"),
@@ -231,8 +228,7 @@ ff_claim_resumed_keys ff_subject_claim_resumed_keys(ff_subject *s, ff_text lane,
     };
 }
 
-ff_claim_reclaim_keys ff_subject_claim_reclaim_keys(ff_subject *s, ff_text lane,
-                                                    ff_text instance) {
+ff_claim_reclaim_keys ff_subject_claim_reclaim_keys(ff_subject *s, ff_text lane, ff_text instance) {
     return (ff_claim_reclaim_keys){
         .core = s->core_name,
         .grant = ff_subject_key(s, "claim_grant"),

@@ -104,12 +104,12 @@ static bool is_of(ff_key *suspension, ff_key *record) {
     return ff_str_is_set(id) && ff_str_equal(id, ff_hash_get(suspension, W(suspension_id)));
 }
 
-/* Closing one waitpoint of a suspension closes all of them, conditions included. False after a refusal. */
+/* Closing one waitpoint of a suspension closes all of them, conditions included. False after a
+ * refusal. */
 static bool close_strictly(ff_txn *t, const ff_waitpoint_close_keys *k, ff_key *record,
                            const ff_closing *closing, ff_result *out) {
     ff_extras extras;
-    ff_key *suspension =
-        ff_hash_open(t, ff_keyname_beside_core(t, k->core, ":suspension:current"));
+    ff_key *suspension = ff_hash_open(t, ff_keyname_beside_core(t, k->core, ":suspension:current"));
     ff_waits_close_condition(t, k->waitpoint, closing);
     if (!is_of(suspension, record)) return true;
     if (!ff_extras_parse(t, ff_key_name(suspension),

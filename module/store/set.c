@@ -30,7 +30,8 @@ bool ff_set_has(ff_key *key, ff_str *member) {
     return change ? !change->removed : on_server(key, member);
 }
 
-/* The elements of an array of texts. An error instead of it means that the key holds another type. */
+/* The elements of an array of texts. An error instead of it means that the key holds another
+ * type. */
 static ff_strs read_elements(ff_txn *t, ValkeyModuleCallReply *reply) {
     ff_strs members = {NULL, 0};
     if (reply == NULL) return members;

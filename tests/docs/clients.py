@@ -73,7 +73,7 @@ class Node(Client):
             return
         if shutil.which("npm") is None:
             raise Missing("there is no npm to fetch iovalkey")
-        self.run_before("npm install --silent --no-audit --no-fund --no-save --prefix . iovalkey")
+        self.run_before("npm install --loglevel=error --no-audit --no-fund --no-save --prefix . iovalkey")
 
     def command(self):
         # Imports are looked up from where the file is.

@@ -24,8 +24,8 @@ static int partition_on(const test_server *node, const char *family, int from) {
     }
 }
 
-/* An id of a quota policy or budget whose partition is the one given, found by asking: the tag of a UUID
- * comes from its bytes, so that a claim shows where it looks. */
+/* An id of a quota policy or budget whose partition is the one given, found by asking: the tag
+ * of a UUID comes from its bytes, so that a claim shows where it looks. */
 static const char *id_on(int number) {
     char *id = server_keep(malloc(40));
     snprintf(id, 40, "00000000-0000-4000-8000-%012x", number);
@@ -108,7 +108,8 @@ Test(claim_cluster, refused_in_a_transaction_or_script) {
                         "return redis.call('FF.CLAIM', 'default', 'w', 'wi')", "0");
 }
 
-/* Limits of the own node bind, be the command keyless or keyed; limits of another node leave the candidate. */
+/* Limits of the own node bind, be the command keyless or keyed; limits of another node leave the
+ * candidate. */
 static void expect_limits_hold(bool keyed) {
     test_server *node = nodes[0];
     int p = partition_on(node, "fp", keyed ? 40 : 0);

@@ -9,9 +9,9 @@
 #include <string.h>
 
 static const char *number_text(int64_t value) {
-    char *text = server_keep(malloc(24));
-    snprintf(text, 24, "%lld", (long long)value);
-    return text;
+    char *digits = server_keep(malloc(24));
+    snprintf(digits, 24, "%lld", (long long)value);
+    return digits;
 }
 
 Test(claim_race, two_claimers_and_one_execution) {
@@ -84,8 +84,8 @@ Test(claim_race, a_claimer_against_cancel) {
     cr_assert(won > 0);
 }
 
-/* A budget that opens and closes: the execution goes to and fro, is in exactly one index, and is claimed in the
- * end. */
+/* A budget that opens and closes: the execution goes to and fro, is in exactly one index, and is
+ * claimed in the end. */
 Test(claim_race, blocked_and_unblocked_again_and_again) {
     test_server *server = server_start(&(server_options){.frozen_clock = true});
     work w = {.partition = 7, .number = 1};
@@ -175,8 +175,8 @@ static void disturb(churn *c) {
     }
 }
 
-/* Each execution was claimed once: then somebody has heard of it, unless the claimer had left at that moment. Or
- * it is where a claim can find it. */
+/* Each execution was claimed once: then somebody has heard of it, unless the claimer had left at
+ * that moment. Or it is where a claim can find it. */
 static void account(churn *c, int created) {
     int lost = 0;
     for (int i = 0; i < created; i++) {

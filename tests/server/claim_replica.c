@@ -71,8 +71,8 @@ Test(claim_replica, an_aof_holds_what_the_server_held) {
     cr_assert_str_eq(server_digest(server), before);
 }
 
-/* What was there before the module saw it written is found: in a file that is loaded at the start, and in a
- * server that the module is loaded into. */
+/* What was there before the module saw it written is found: in a file that is loaded at the
+ * start, and in a server that the module is loaded into. */
 Test(claim_replica, work_of_before_is_found) {
     test_server *server = server_start(&(server_options){.frozen_clock = true});
     test_server *bare = server_start_replica(server, &(server_options){.without_module = true});
@@ -86,7 +86,8 @@ Test(claim_replica, work_of_before_is_found) {
     claim_expect(bare, &w, "default", "w", "wi");
 }
 
-/* A replica with the module has followed what its primary did: promoted, it hands out at once what is left. */
+/* A replica with the module has followed what its primary did: promoted, it hands out at once
+ * what is left. */
 Test(claim_replica, failover_while_claimers_wait) {
     test_server *old = server_start(&(server_options){.frozen_clock = true});
     test_server *new = server_start_replica(old, NULL);

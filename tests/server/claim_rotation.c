@@ -83,8 +83,8 @@ Test(claim_rotation, allowance_and_window_can_be_set) {
     server_expect_error(server, "ERR", "CONFIG", "SET", "ff.claim-block-limit", "0");
 }
 
-/* Thousands of calls: work appears anywhere at any time, many workers ask, time goes on. Everything is handed out
- * exactly once, in the order of its partition, and soon. */
+/* Thousands of calls: work appears anywhere at any time, many workers ask, time goes on.
+ * Everything is handed out exactly once, in the order of its partition, and soon. */
 Test(claim_rotation, nothing_is_starved) {
     enum { ROUNDS = 3000, WORKERS = 10 };
     test_server *server = server_start(&(server_options){.frozen_clock = true});

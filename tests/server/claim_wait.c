@@ -14,9 +14,9 @@
 static test_server *start(void) { return server_start(&(server_options){.frozen_clock = true}); }
 
 static const char *at(int64_t after_ms) {
-    char *text = server_keep(malloc(32));
-    snprintf(text, 32, "%lld", (long long)(FROZEN_START_MS + after_ms));
-    return text;
+    char *digits = server_keep(malloc(32));
+    snprintf(digits, 32, "%lld", (long long)(FROZEN_START_MS + after_ms));
+    return digits;
 }
 
 /* A worker that waits, and is known to wait. */

@@ -22,9 +22,7 @@ test_server *native_start(void) {
     return server;
 }
 
-const char *native_id(int number) {
-    return spell(FP ":f10f0001-0000-4000-8000-%012d", number);
-}
+const char *native_id(int number) { return spell(FP ":f10f0001-0000-4000-8000-%012d", number); }
 
 const char *native_key(int number, const char *suffix) {
     return spell("ff:exec:" FP ":%s:%s", native_id(number), suffix);

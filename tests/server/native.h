@@ -31,17 +31,17 @@ void native_create(test_server *server, int number);
 held native_claim(test_server *server, int number);
 held native_claim_next(test_server *server);
 
-/* The value of a member of a map, as RESP2 has it; the second fails the test when it is none, or not text. */
+/* The value of a member of a map, as RESP2 has it; the second fails the test when it is none, or
+ * not text. */
 redisReply *map_value(const redisReply *map, const char *name);
 const char *map_text(const redisReply *map, const char *name);
 int64_t map_integer(const redisReply *map, const char *name);
 bool map_is_null(const redisReply *map, const char *name);
 
-/* Fail the test unless the command is refused with that first word, and the data is what it was. The last word
- * of the prefix may be cut. */
+/* Fail the test unless the command is refused with that first word, and the data is what it was.
+ * The last word of the prefix may be cut. */
 void native_refused_words(test_server *server, const char *prefix, command_words words);
-#define native_refused(server, prefix, ...) \
-    native_refused_words(server, prefix, WORDS(__VA_ARGS__))
+#define native_refused(server, prefix, ...) native_refused_words(server, prefix, WORDS(__VA_ARGS__))
 
 /* A field of the core. */
 void native_field(test_server *server, int number, const char *field, const char *wanted);
@@ -49,7 +49,8 @@ void native_field(test_server *server, int number, const char *field, const char
 /* Whether the execution is in an index. */
 bool native_in(test_server *server, const char *index, int number);
 
-/* Sends a command over a connection of its own and does not wait; fails the test unless a reply comes. */
+/* Sends a command over a connection of its own and does not wait; fails the test unless a reply
+ * comes. */
 redisContext *native_send_words(test_server *server, command_words words);
 #define native_send(server, ...) native_send_words(server, WORDS(__VA_ARGS__))
 redisReply *native_receive(redisContext *connection);

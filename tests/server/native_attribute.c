@@ -65,11 +65,10 @@ static void make_flow(test_server *server, const char *policy, const char *k) {
                   FLOW_REF);
     }
     for (int i = 1; i <= 2; i++) {
-        redisReply *reply =
-            k ? server_call(server, "FF.FLOW", "EDGE", FLOW_REF, native_id(i), native_id(3),
-                            "POLICY", policy, k)
-              : server_call(server, "FF.FLOW", "EDGE", FLOW_REF, native_id(i), native_id(3),
-                            "POLICY", policy);
+        redisReply *reply = k ? server_call(server, "FF.FLOW", "EDGE", FLOW_REF, native_id(i),
+                                            native_id(3), "POLICY", policy, k)
+                              : server_call(server, "FF.FLOW", "EDGE", FLOW_REF, native_id(i),
+                                            native_id(3), "POLICY", policy);
         cr_assert_neq(reply->type, REDIS_REPLY_ERROR, "%s", reply->str);
     }
 }
@@ -110,7 +109,8 @@ Test(native_attribute, replay_of_a_skipped_member) {
     group_is(server, "succeeded", "2");
 }
 
-/* An upstream that was replayed first is over when the member comes back: it need not be waited for. */
+/* An upstream that was replayed first is over when the member comes back: it need not be waited
+ * for. */
 Test(native_attribute, replay_after_the_upstream) {
     test_server *server = native_start();
     make_flow(server, "all_of", NULL);
@@ -195,8 +195,8 @@ Test(native_attribute, block_refusals) {
     native_refused(server, "NOT_FOUND ", "FF.UNBLOCK", native_id(9));
     native_refused(server, "EXECUTION_NOT_ELIGIBLE ", "FF.UNBLOCK", h.id);
     native_refused(server, "ERR unknown option 'WHY'", "FF.UNBLOCK", h.id, "WHY", "x");
-    native_refused(server, "ERR 'x' is neither an execution id", "FF.UNBLOCK", "x");
-    native_refused(server, "ERR '{fp:256}' is neither", "FF.UNBLOCK", "{fp:256}");
+    native_refused(server, "ERR 'x' is no partition", "FF.UNBLOCK", "x");
+    native_refused(server, "ERR '{fp:256}' is no partition", "FF.UNBLOCK", "{fp:256}");
     native_refused(server, "ERR REASON must be one of budget, quota, route, got: operator",
                    "FF.UNBLOCK", "*", "REASON", "operator");
     server_do(server, "FF.COMPLETE", FENCE(h));

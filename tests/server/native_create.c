@@ -15,22 +15,27 @@
 
 Test(native_create, with_everything) {
     test_server *server = native_start();
-    redisReply *reply = server_call(
-        server, "ff.create", native_id(1), "fast lane", "mail", "Namespace", "acme", "PAYLOAD",
-        "hello", "PRIORITY", "9000", "CREATOR", "ann", "POLICY", "{\"max_replay_count\":3}", "CAPS",
-        "zoo,gpu", "TAGS", "2", "team.name", "x", "plain", "y", "DELAY", "500", "DEADLINE",
-        "1767225700000", "IDEMPOTENT", "once", "60000", "BUDGETS", "1", BUDGET_REF, "QUOTA",
-        QUOTA_REF);
+    redisReply *reply =
+        server_call(server, "ff.create", native_id(1), "fast lane", "mail", "Namespace", "acme",
+                    "PAYLOAD", "hello", "PRIORITY", "9000", "CREATOR", "ann", "POLICY",
+                    "{\"max_replay_count\":3}", "CAPS", "zoo,gpu", "TAGS", "2", "team.name", "x",
+                    "plain", "y", "DELAY", "500", "DEADLINE", "1767225700000", "IDEMPOTENT", "once",
+                    "60000", "BUDGETS", "1", BUDGET_REF, "QUOTA", QUOTA_REF);
     cr_assert_eq(reply->elements, 6);
     cr_assert_str_eq(map_text(reply, "execution_id"), native_id(1));
     cr_assert_str_eq(map_text(reply, "state"), "delayed");
     cr_assert_eq(map_integer(reply, "created"), 1);
     static const char *const fields[][2] = {
-        {"lane_id", "fast lane"},        {"execution_kind", "mail"},
-        {"namespace", "acme"},           {"priority", "9000"},
-        {"creator_identity", "ann"},     {"required_capabilities", "gpu,zoo"},
-        {"delay_until", "1767225600500"}, {"partition_id", "7"},
-        {"budget_ids", BUDGET_ID},       {"quota_policy_id", QUOTA_ID},
+        {"lane_id", "fast lane"},
+        {"execution_kind", "mail"},
+        {"namespace", "acme"},
+        {"priority", "9000"},
+        {"creator_identity", "ann"},
+        {"required_capabilities", "gpu,zoo"},
+        {"delay_until", "1767225600500"},
+        {"partition_id", "7"},
+        {"budget_ids", BUDGET_ID},
+        {"quota_policy_id", QUOTA_ID},
         {"execution_id", FP ":f10f0001-0000-4000-8000-000000000001"},
     };
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
@@ -74,8 +79,8 @@ Test(native_create, where) {
 Test(native_create, an_id_exists_once) {
     test_server *server = native_start();
     native_claim(server, 1);
-    redisReply *reply = server_call(server, "FF.CREATE", native_id(1), "other", "kind", "PAYLOAD",
-                                    "p");
+    redisReply *reply =
+        server_call(server, "FF.CREATE", native_id(1), "other", "kind", "PAYLOAD", "p");
     cr_assert_eq(map_integer(reply, "created"), 0);
     cr_assert_str_eq(map_text(reply, "state"), "active");
     native_field(server, 1, "lane_id", "default");
@@ -83,11 +88,11 @@ Test(native_create, an_id_exists_once) {
 
 Test(native_create, idempotent) {
     test_server *server = native_start();
-    redisReply *first = server_call(server, "FF.CREATE", "*", "default", "job", "IDEMPOTENT", "k",
-                                    "1000");
+    redisReply *first =
+        server_call(server, "FF.CREATE", "*", "default", "job", "IDEMPOTENT", "k", "1000");
     const char *id = map_text(first, "execution_id");
-    redisReply *second = server_call(server, "FF.CREATE", "*", "default", "job", "IDEMPOTENT", "k",
-                                     "1000");
+    redisReply *second =
+        server_call(server, "FF.CREATE", "*", "default", "job", "IDEMPOTENT", "k", "1000");
     cr_assert_str_eq(map_text(second, "execution_id"), id);
     cr_assert_eq(map_integer(second, "created"), 0);
     redisReply *tenant = server_call(server, "FF.CREATE", "*", "default", "job", "IDEMPOTENT", "k",
@@ -100,16 +105,17 @@ Test(native_create, idempotent) {
     native_refused(server, "ERR an idempotency key must not contain", "FF.CREATE", "*", "l", "k",
                    "IDEMPOTENT", "ff:noop:", "10");
     server_set_time(server, FROZEN_START_MS + 1001);
-    redisReply *later = server_call(server, "FF.CREATE", "*", "default", "job", "IDEMPOTENT", "k",
-                                    "1000");
+    redisReply *later =
+        server_call(server, "FF.CREATE", "*", "default", "job", "IDEMPOTENT", "k", "1000");
     cr_assert_eq(map_integer(later, "created"), 1);
 }
 
-/* The wire function leaves an execution that is due already in the delayed index, where no claim looks. */
+/* The wire function leaves an execution that is due already in the delayed index, where no claim
+ * looks. */
 Test(native_create, due_already_is_eligible_at_once) {
     test_server *server = native_start();
-    redisReply *reply = server_call(server, "FF.CREATE", native_id(1), "default", "job", "AT",
-                                    "1767225599000");
+    redisReply *reply =
+        server_call(server, "FF.CREATE", native_id(1), "default", "job", "AT", "1767225599000");
     cr_assert_str_eq(map_text(reply, "state"), "waiting");
     cr_assert(native_in(server, native_lane("eligible"), 1));
     cr_assert(!native_in(server, native_lane("delayed"), 1));
@@ -122,11 +128,21 @@ Test(native_create, due_already_is_eligible_at_once) {
 Test(native_create, refusals) {
     test_server *server = native_start();
     const char *long_lane = "01234567890123456789012345678901234567890123456789012345678901234";
-    static const char *const bad_places[] = {
-        "",        "?",       "{fp:7",   "{fp:07}", "{fp:256}", "{fp:-1}", "{b:1}",
-        "fp:7",    "{fp:x}",  "{fp:7}:", "{fp:7}:x", "{fp:07}:f10f0001-0000-4000-8000-000000000001",
-        "{fp:256}:f10f0001-0000-4000-8000-000000000001",
-        "{b:1}:f10f0001-0000-4000-8000-000000000001", "f10f0001-0000-4000-8000-000000000001"};
+    static const char *const bad_places[] = {"",
+                                             "?",
+                                             "{fp:7",
+                                             "{fp:07}",
+                                             "{fp:256}",
+                                             "{fp:-1}",
+                                             "{b:1}",
+                                             "fp:7",
+                                             "{fp:x}",
+                                             "{fp:7}:",
+                                             "{fp:7}:x",
+                                             "{fp:07}:f10f0001-0000-4000-8000-000000000001",
+                                             "{fp:256}:f10f0001-0000-4000-8000-000000000001",
+                                             "{b:1}:f10f0001-0000-4000-8000-000000000001",
+                                             "f10f0001-0000-4000-8000-000000000001"};
     for (size_t i = 0; i < sizeof bad_places / sizeof *bad_places; i++) {
         native_refused(server, spell("ERR '%s' ", bad_places[i]), "FF.CREATE", bad_places[i], "l",
                        "k");
@@ -197,6 +213,8 @@ Test(native_create, in_a_flow) {
                    "FLOW", FLOW_REF, "AFTER", "1", native_id(9));
     native_refused(server, "SELF_REFERENCING_EDGE ", "FF.CREATE", native_id(4), "default", "job",
                    "FLOW", FLOW_REF, "AFTER", "1", native_id(4));
+    native_refused(server, "ERR AFTER excludes DELAY and AT", "FF.CREATE", native_id(4), "default",
+                   "job", "FLOW", FLOW_REF, "DELAY", "5", "AFTER", "1", native_id(1));
     native_refused(server, "ERR the count of AFTER", "FF.CREATE", native_id(4), "default", "job",
                    "FLOW", FLOW_REF, "AFTER", "0");
     native_refused(server, "ERR 'x' is not an execution id", "FF.CREATE", native_id(4), "default",

@@ -6,7 +6,8 @@
 
 #define CONDITION "{\"required_signal_names\":[\"go\"]}"
 
-/* Commands that are fenced by lease, epoch and attempt: name, subcommand, what follows the fence. */
+/* Commands that are fenced by lease, epoch and attempt: name, subcommand, what follows the
+ * fence. */
 typedef struct fenced {
     const char *names[3];
     const char *rest[8];
@@ -142,7 +143,8 @@ Test(native_lease, complete) {
     cr_assert(native_in(server, native_lane("terminal"), 1));
     cr_assert(!native_in(server, native_index("lease_expiry"), 1));
     redisReply *again = server_call(server, "FF.COMPLETE", FENCE(h));
-    cr_assert_eq(strncmp(again->str, "EXECUTION_NOT_ACTIVE the execution is not active: success, 1, terminal",
+    cr_assert_eq(strncmp(again->str,
+                         "EXECUTION_NOT_ACTIVE the execution is not active: success, 1, terminal",
                          68),
                  0, "%s", again->str);
 }
@@ -199,9 +201,9 @@ Test(native_lease, fail_for_good) {
     cr_assert_eq(reply->elements, 2);
     cr_assert_str_eq(map_text(reply, "state"), "failed");
     native_field(server, 1, "failure_reason", "broken");
-    cr_assert_str_eq(server_text(server, "HGET", spell("ff:attempt:" FP ":%s:0", h.id),
-                                 "failure_category"),
-                     "bug");
+    cr_assert_str_eq(
+        server_text(server, "HGET", spell("ff:attempt:" FP ":%s:0", h.id), "failure_category"),
+        "bug");
 }
 
 Test(native_lease, fail_and_retry) {
@@ -265,8 +267,7 @@ Test(native_lease, cancel) {
     native_refused(server, "ERR option LEASE needs epoch", "FF.CANCEL", h.id, "why", "LEASE",
                    h.lease);
     native_refused(server, "NOT_FOUND ", "FF.CANCEL", native_id(9), "why");
-    redisReply *reply =
-        server_call(server, "FF.CANCEL", h.id, "why", "LEASE", h.lease, h.epoch);
+    redisReply *reply = server_call(server, "FF.CANCEL", h.id, "why", "LEASE", h.lease, h.epoch);
     cr_assert_str_eq(map_text(reply, "state"), "cancelled");
     cr_assert_str_eq(map_text(reply, "previous_phase"), "active");
     native_refused(server, "EXECUTION_NOT_ACTIVE ", "FF.CANCEL", h.id, "why");

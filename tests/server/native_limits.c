@@ -127,7 +127,8 @@ Test(native_budget, refusals) {
     native_refused(server, "WRONGTYPE", "FF.BUDGET", "REPORT", budget, "1", "t", "1");
 }
 
-/* The wire functions make a ghost of a budget that was never created; these do not, and do not see one. */
+/* The wire functions make a ghost of a budget that was never created; these do not, and do not
+ * see one. */
 Test(native_budget, no_ghosts) {
     test_server *server = native_start();
     const char *nobody = map_text(

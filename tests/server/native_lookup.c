@@ -26,9 +26,9 @@ Test(native_lookup, get) {
     cr_assert(map_value(map, "payload") == NULL);
 
     held h = native_claim_next(server);
-    map = server_call(server, "FF.GET", h.id, "WITH",
-                      "payload,RESULT,policy,attempts,lease,history", "FIELDS", "3", "state",
-                      "current_lease_epoch", "nothing");
+    map =
+        server_call(server, "FF.GET", h.id, "WITH", "payload,RESULT,policy,attempts,lease,history",
+                    "FIELDS", "3", "state", "current_lease_epoch", "nothing");
     cr_assert_eq(map->elements, 2 * (3 + 6));
     cr_assert_str_eq(map_text(map, "state"), "active");
     cr_assert_eq(map_integer(map, "current_lease_epoch"), 1);
@@ -71,8 +71,8 @@ static size_t count_all(test_server *server, const char *option, const char *val
     size_t found = 0;
     size_t pages = 0;
     do {
-        redisReply *page = server_call(server, "FF.LIST", "CURSOR", cursor, "COUNT", "10", option,
-                                       value);
+        redisReply *page =
+            server_call(server, "FF.LIST", "CURSOR", cursor, "COUNT", "10", option, value);
         cr_assert_eq(page->type, REDIS_REPLY_ARRAY, "%s", page->str);
         cursor = map_text(page, "cursor");
         found += map_value(page, "executions")->elements;

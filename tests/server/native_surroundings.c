@@ -1,5 +1,5 @@
-/* The native commands about one execution among the server's own mechanisms: introspection, ACLs, transactions,
- * replicas, clusters, bad input. */
+/* The native commands about one execution among the server's own mechanisms: introspection,
+ * ACLs, transactions, replicas, clusters, bad input. */
 #include "native.h"
 
 #include <criterion/criterion.h>
@@ -28,7 +28,9 @@ static const sample samples[] = {
     {"ff.delay", WORKER, true, {"FF.DELAY", ID, "l", "1", "a", "FOR", "5"}},
     {"ff.waitchildren", WORKER, true, {"FF.WAITCHILDREN", ID, "l", "1", "a"}},
     {"ff.cancel", WORKER, true, {"FF.CANCEL", ID, "why"}},
-    {"ff.suspend", WORKER, true,
+    {"ff.suspend",
+     WORKER,
+     true,
      {"FF.SUSPEND", ID, "l", "1", "a", "REASON", "r", "CONDITION", "{}"}},
     {"ff.signal", WORKER, true, {"FF.SIGNAL", ID, "w", "go", "TOKEN", "t"}},
     {"ff.resume", WORKER, true, {"FF.RESUME", ID}},
@@ -157,7 +159,8 @@ Test(native_surroundings, users) {
     /* Keys are matched: one of another partition is refused, `*` names none. */
     server_do(server, "ACL", "SETUSER", "narrow", "on", ">secret", "~{fp:7}*", "+@flowfabric");
     redisContext *narrow = log_in(server, "narrow");
-    redisReply *reply = connection_call(narrow, "FF.GET", "{fp:8}:f10f0001-0000-4000-8000-000000000404");
+    redisReply *reply =
+        connection_call(narrow, "FF.GET", "{fp:8}:f10f0001-0000-4000-8000-000000000404");
     cr_assert_eq(strncmp(reply->str, "NOPERM", 6), 0, "%s", reply->str);
     reply = connection_call(narrow, "FF.CREATE", "*", "l", "k");
     cr_assert_eq(reply->type, REDIS_REPLY_ARRAY, "%s", reply->str);
@@ -216,8 +219,9 @@ Test(native_surroundings, bad_input) {
 
 /* Bytes of any kind in every place: refused without a trace, or accepted; the server lives. */
 Test(native_surroundings, odd_words) {
-    static const char *const odd[] = {"", " ", "\xff\xfe", "%s%n", "-1", "1e400", "nan", "{", "[]",
-                                      "9223372036854775808", "null", "CLAIM", "\r\n+OK\r\n"};
+    static const char *const odd[] = {"",      " ",     "\xff\xfe",   "%s%n", "-1",
+                                      "1e400", "nan",   "{",          "[]",   "9223372036854775808",
+                                      "null",  "CLAIM", "\r\n+OK\r\n"};
     test_server *server = native_start();
     for (size_t i = 0; i < SAMPLES; i++) {
         size_t count = words_of(&samples[i]);
@@ -273,9 +277,9 @@ static void live(test_server *server) {
     server_do(server, "FF.APPEND", h.id, "0", h.lease, h.epoch, "log", "{\"a\":1}", "MODE",
               "summary");
     server_do(server, "FF.RENEW", FENCE(h));
-    redisReply *reply = server_call(server, "FF.SUSPEND", FENCE(h), "REASON", "r", "CONDITION",
-                                    "{}", "TIMEOUT", "5000", "fail", "NUM_EXTRA_WAITPOINTS", "1",
-                                    "k", "IDEMPOTENCY_KEY", "i");
+    redisReply *reply =
+        server_call(server, "FF.SUSPEND", FENCE(h), "REASON", "r", "CONDITION", "{}", "TIMEOUT",
+                    "5000", "fail", "NUM_EXTRA_WAITPOINTS", "1", "k", "IDEMPOTENCY_KEY", "i");
     redisReply *door = map_value(reply, "waitpoints")->element[0];
     server_do(server, "FF.SIGNAL", h.id, map_text(door, "waitpoint_id"), "go", "TOKEN",
               map_text(door, "token"), "PAYLOAD", "p", "IDEMPOTENT", "s");
@@ -360,9 +364,9 @@ Test(native_surroundings, transactions) {
     cr_assert_eq(replies->element[1]->type, REDIS_REPLY_ERROR);
     cr_assert_eq(map_integer(replies->element[2], "progress_pct"), 7);
     cr_assert_str_eq(map_text(replies->element[3], "state"), "completed");
-    redisReply *reply = server_call(
-        server, "EVAL", "return server.call('FF.CREATE', KEYS[1], 'default', 'job')", "1",
-        native_id(2));
+    redisReply *reply =
+        server_call(server, "EVAL", "return server.call('FF.CREATE', KEYS[1], 'default', 'job')",
+                    "1", native_id(2));
     cr_assert_eq(map_integer(reply, "created"), 1);
 }
 

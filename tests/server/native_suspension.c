@@ -58,9 +58,9 @@ Test(native_suspension, suspend_and_signal) {
     reply = server_call(server, "FF.SIGNAL", native_id(1), d.id, "other", "TOKEN", d.token);
     cr_assert_str_eq(map_text(reply, "effect"), "no_op");
     cr_assert_str_eq(map_text(reply, "state"), "suspended");
-    reply = server_call(server, "FF.SIGNAL", native_id(1), d.id, "go", "TOKEN", d.token, "PAYLOAD",
-                        "{}", "SOURCE", "webhook", "svc", "CATEGORY", "approval", "CORRELATION",
-                        "c1");
+    reply =
+        server_call(server, "FF.SIGNAL", native_id(1), d.id, "go", "TOKEN", d.token, "PAYLOAD",
+                    "{}", "SOURCE", "webhook", "svc", "CATEGORY", "approval", "CORRELATION", "c1");
     cr_assert_str_eq(map_text(reply, "status"), "OK");
     cr_assert_str_eq(map_text(reply, "effect"), "resume_condition_satisfied");
     cr_assert_str_eq(map_text(reply, "state"), "waiting");
@@ -103,12 +103,12 @@ Test(native_suspension, suspend_refusals) {
 Test(native_suspension, suspend_idempotently) {
     test_server *server = native_start();
     held h = native_claim(server, 1);
-    redisReply *first = server_call(server, "FF.SUSPEND", FENCE(h), SUSPEND, "IDEMPOTENCY_KEY",
-                                    "k", "DEDUP_TTL_MS", "5000");
+    redisReply *first = server_call(server, "FF.SUSPEND", FENCE(h), SUSPEND, "IDEMPOTENCY_KEY", "k",
+                                    "DEDUP_TTL_MS", "5000");
     const char *record = spell("ff:dedup:suspend:" FP ":%s:k", native_id(1));
     cr_assert_eq(server_integer(server, "PTTL", record), 5000);
-    redisReply *second = server_call(server, "FF.SUSPEND", FENCE(h), SUSPEND, "IDEMPOTENCY_KEY",
-                                     "k");
+    redisReply *second =
+        server_call(server, "FF.SUSPEND", FENCE(h), SUSPEND, "IDEMPOTENCY_KEY", "k");
     cr_assert_str_eq(map_text(second, "suspension_id"), map_text(first, "suspension_id"));
     cr_assert_str_eq(suspended_on(second, 0).token, suspended_on(first, 0).token);
     native_refused(server, "EXECUTION_NOT_ACTIVE ", "FF.SUSPEND", FENCE(h), SUSPEND,
@@ -134,8 +134,8 @@ Test(native_suspension, signal_refusals) {
         {"k2:0000000000000000000000000000000000000000", "INVALID_TOKEN "},
     };
     for (size_t i = 0; i < sizeof tokens / sizeof *tokens; i++) {
-        redisReply *reply = server_call(server, "FF.SIGNAL", native_id(1), d.id, "go", "TOKEN",
-                                        tokens[i][0]);
+        redisReply *reply =
+            server_call(server, "FF.SIGNAL", native_id(1), d.id, "go", "TOKEN", tokens[i][0]);
         cr_assert(reply->type == REDIS_REPLY_ERROR &&
                       strncmp(reply->str, tokens[i][1], strlen(tokens[i][1])) == 0,
                   "%s: %s", tokens[i][0], reply->str);
@@ -143,7 +143,8 @@ Test(native_suspension, signal_refusals) {
     native_field(server, 1, "last_hmac_validation_failed_at", "1767225600000");
     server_do(server, "HSET", SECRET_KEY, "current_kid", "k2", "secret:k2", "ff", "expires_at:k1",
               "1767225599999");
-    redisReply *reply = server_call(server, "FF.SIGNAL", native_id(1), d.id, "go", "TOKEN", d.token);
+    redisReply *reply =
+        server_call(server, "FF.SIGNAL", native_id(1), d.id, "go", "TOKEN", d.token);
     cr_assert_eq(strncmp(reply->str, "TOKEN_EXPIRED ", 14), 0, "%s", reply->str);
     server_do(server, "HSET", SECRET_KEY, "current_kid", "k1");
     server_do(server, "FF.CANCEL", native_id(1), "why");
@@ -171,8 +172,8 @@ Test(native_suspension, signal_once) {
 Test(native_suspension, a_pending_waitpoint_keeps_signals) {
     test_server *server = native_start();
     held h = native_claim(server, 1);
-    redisReply *reply = server_call(server, "FF.WAITPOINT", "CREATE", FENCE(h), "KEY", "approve",
-                                    "TTL", "1000");
+    redisReply *reply =
+        server_call(server, "FF.WAITPOINT", "CREATE", FENCE(h), "KEY", "approve", "TTL", "1000");
     door d = door_of(reply);
     cr_assert_str_eq(d.key, "approve");
     cr_assert_eq(map_integer(reply, "expires_at"), FROZEN_START_MS + 1000);
@@ -246,8 +247,8 @@ Test(native_suspension, waitpoints) {
 Test(native_suspension, closing_closes_the_condition) {
     test_server *server = native_start();
     door d = suspend(server, 1);
-    redisReply *reply =
-        server_call(server, "FF.WAITPOINT", "CLOSE", native_id(1), d.id, "REASON", "changed my mind");
+    redisReply *reply = server_call(server, "FF.WAITPOINT", "CLOSE", native_id(1), d.id, "REASON",
+                                    "changed my mind");
     cr_assert_str_eq(map_text(reply, "outcome"), "closed");
     state_is(server, d, "closed");
     condition_is(server, d, "1");
@@ -278,7 +279,8 @@ Test(native_suspension, resume) {
     state_is(server, old, "closed");
     condition_is(server, old, "1");
     native_refused(server, "EXECUTION_NOT_SUSPENDED ", "FF.RESUME", native_id(1));
-    native_refused(server, "ERR DELAY must be an integer", "FF.RESUME", native_id(1), "DELAY", "-1");
+    native_refused(server, "ERR DELAY must be an integer", "FF.RESUME", native_id(1), "DELAY",
+                   "-1");
 
     /* The next suspension: the old token is of no use. */
     held h = native_claim_next(server);
@@ -315,13 +317,13 @@ Test(native_suspension, resume_with_a_delay) {
     cr_assert_str_eq(map_text(reply, "state"), "delayed");
     native_field(server, 2, "delay_until", "1767225600500");
     server_set_time(server, FROZEN_START_MS + 500);
-    redisReply *promoted = server_call(server, "FF.CALL", "ff_promote_delayed", "3",
-                                       native_key(1, "core"), native_lane("delayed"),
-                                       native_lane("eligible"), native_id(1), "1767225600500");
+    redisReply *promoted =
+        server_call(server, "FF.CALL", "ff_promote_delayed", "3", native_key(1, "core"),
+                    native_lane("delayed"), native_lane("eligible"), native_id(1), "1767225600500");
     cr_assert_str_eq(promoted->element[2]->str, "promoted");
 }
 
-#define TREE(first, second)                                                                        \
+#define TREE(first, second) \
     "{\"composite\":true,\"v\":1,\"tree\":{\"kind\":\"Count\",\"count_kind\":\"DistinctWaitpoints\"," \
     "\"n\":1,\"path\":\"\",\"matcher\":null,\"waitpoints\":[\"" first "\",\"" second "\"]}}"
 

@@ -124,6 +124,55 @@ Test(native_worker, follows_the_keys) {
     list(server, 0);
 }
 
+/* A claim is a sign of life as well, for a minute. */
+Test(native_worker, claims_count) {
+    test_server *server = native_start();
+    server_do(server, "FF.CLAIM", "default", "w", "i9", "CAPS", "b,a");
+    redisReply *worker = list(server, 1)->element[0];
+    cr_assert_str_eq(map_text(worker, "instance"), "i9");
+    cr_assert(map_is_null(worker, "namespace"), "it takes work of any");
+    cr_assert(map_is_null(worker, "registered_at"));
+    cr_assert_eq(map_value(worker, "capabilities")->elements, 2);
+    cr_assert_eq(map_integer(worker, "expires_at"), FROZEN_START_MS + 60000);
+    expect_status(server_call(server, "FF.WORKER", "HEARTBEAT", "i9"), "not_registered");
+    server_set_time(server, FROZEN_START_MS + 60001);
+    list(server, 0);
+}
+
+/* An execution that was parked for want of a capable worker comes back when one registers or
+ * claims. */
+Test(native_worker, unblocks_by_capability) {
+    for (int claims = 0; claims < 2; claims++) {
+        test_server *server = native_start();
+        server_do(server, "FF.CREATE", native_id(1), "default", "job", "CAPS", "gpu");
+        cr_assert_eq(server_call(server, "FF.CLAIM", "default", "w", "i1")->elements, 0);
+        cr_assert(native_in(server, native_lane("blocked:route"), 1));
+        server_do(server, "FF.SCANNER", "RUN", "unblock");
+        cr_assert(native_in(server, native_lane("blocked:route"), 1));
+        if (claims) {
+            server_do(server, "FF.CLAIM", "default", "w", "i2", "CAPS", "gpu");
+        } else {
+            server_do(server, "FF.WORKER", "REGISTER", "w", "i2", "CAPS", "gpu");
+        }
+        server_do(server, "FF.SCANNER", "RUN", "unblock");
+        cr_assert(native_in(server, native_lane("eligible"), 1));
+    }
+}
+
+/* Hundreds of workers come and go; only the living are kept in mind. */
+Test(native_worker, many) {
+    test_server *server = native_start();
+    for (int i = 0; i < 500; i++) {
+        server_do(server, "FF.WORKER", "REGISTER", "w", spell("i%03d", i), "TTL", "1000");
+    }
+    list(server, 500);
+    server_set_time(server, FROZEN_START_MS + 1001);
+    for (int i = 0; i < 1000; i++) {
+        server_do(server, "FF.WORKER", "REGISTER", "w", spell("j%03d", i), "TTL", "1000");
+    }
+    list(server, 1000);
+}
+
 Test(native_worker, survives_restarts) {
     for (int append_only = 0; append_only < 2; append_only++) {
         test_server *server = server_start(&(server_options){.append_only = append_only});

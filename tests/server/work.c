@@ -96,7 +96,7 @@ static void write_creation(creation *c, const work *w) {
 }
 
 void work_create(test_server *server, const work *w) {
-    creation c;
+    creation c = {0};
     bytes words[CREATE_WORDS];
     write_creation(&c, w);
     for (size_t i = 0; i < CREATE_WORDS; i++) words[i] = text(c.words[i]);
@@ -107,7 +107,7 @@ void work_create(test_server *server, const work *w) {
 }
 
 void work_append(redisContext *connection, const work *w) {
-    creation c;
+    creation c = {0};
     write_creation(&c, w);
     redisAppendCommandArgv(connection, CREATE_WORDS, c.words, NULL);
 }
