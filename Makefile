@@ -51,7 +51,7 @@ RUN_SUITES = OUT=$(OUT) JOBS=$(JOBS) .ci/suites.sh
 # One short line for each step; V=1 shows the whole command.
 SHOW = $(if $(V),,@echo '  building $@';)
 
-.PHONY: all run test unit server-test conformance docs-test format lint clean help \
+.PHONY: all run test unit server-test conformance docs-test soak format lint clean help \
 	bench bench-wire bench-claim bench-scan bench-flow \
 	setup-build setup-run setup-test
 .DEFAULT_GOAL := all

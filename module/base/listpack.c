@@ -104,7 +104,8 @@ static unsigned char *put_back_length(unsigned char *to, size_t length) {
 static unsigned char *put_entry(unsigned char *to, ff_text text) {
     unsigned char *start = to;
     int64_t integer;
-    if (text.len <= 20 && ff_integer_parse(text, &integer)) {
+    bool maybe_integer = text.len - 1 < 20 && (unsigned char)text.ptr[0] <= '9';
+    if (maybe_integer && ff_integer_parse(text, &integer)) {
         to = put_integer(to, integer);
     } else {
         to = put_text(to, text);

@@ -256,6 +256,13 @@ static int create_command(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int a
     return ff_request_serve(ctx, argv, argc, 1, create, false);
 }
 
+static ValkeyModuleCommandArg tag_args[] = {FF_ARG("name", STRING), FF_ARG("value", STRING), {0}};
+static ValkeyModuleCommandArg due_args[] = {
+    FF_ARG("milliseconds", INTEGER, .token = "DELAY"),
+    FF_ARG("unix-time-milliseconds", UNIX_TIME, .token = "AT"),
+    {0},
+};
+
 static const ff_command rows[] = {
     {"ff.create", create_command, FF_WRITES,
      .info = {FF_DOCUMENTED, .summary = "Creates an execution.",
@@ -270,14 +277,10 @@ static const ff_command rows[] = {
                   FF_OPTION_ARG("creator", "CREATOR", STRING),
                   FF_OPTION_ARG("policy", "POLICY", STRING),
                   FF_OPTION_ARG("capabilities", "CAPS", STRING),
-                  FF_BLOCK_ARG(
-                      "tags", "TAGS", FF_ARG("count", INTEGER),
-                      FF_ARG("tag", BLOCK, .flags = VALKEYMODULE_CMD_ARG_MULTIPLE,
-                             .subargs = FF_ARGS(FF_ARG("name", STRING), FF_ARG("value", STRING)))),
-                  FF_ARG("due", ONEOF, .flags = VALKEYMODULE_CMD_ARG_OPTIONAL,
-                         .subargs =
-                             FF_ARGS(FF_ARG("milliseconds", INTEGER, .token = "DELAY"),
-                                     FF_ARG("unix-time-milliseconds", UNIX_TIME, .token = "AT"))),
+                  FF_BLOCK_ARG("tags", "TAGS", FF_ARG("count", INTEGER),
+                               FF_ARG("tag", BLOCK, .flags = VALKEYMODULE_CMD_ARG_MULTIPLE,
+                                      .subargs = tag_args)),
+                  FF_ARG("due", ONEOF, .flags = VALKEYMODULE_CMD_ARG_OPTIONAL, .subargs = due_args),
                   FF_OPTION_ARG("deadline", "DEADLINE", UNIX_TIME),
                   FF_BLOCK_ARG("idempotent", "IDEMPOTENT", FF_ARG("key", STRING),
                                FF_ARG("ttl-ms", INTEGER)),

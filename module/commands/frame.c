@@ -52,7 +52,7 @@ static const ff_option append_rows[] = {
 };
 
 /* A number that was given, NULL otherwise: the engine knows the defaults. */
-static ff_str *number(ff_request *r, uint64_t given, int row, int64_t value) {
+static ff_str *number_if_given(ff_request *r, uint64_t given, int row, int64_t value) {
     return given >> row & 1 ? ff_str_integer(&r->txn, value) : NULL;
 }
 
@@ -73,19 +73,19 @@ static ff_frame_append_args append_args(ff_request *r, ff_subject *s, const appe
         .lease_id = r->argv[2],
         .lease_epoch = r->argv[3],
         .frame_type = r->argv[4],
-        .ts = number(r, given, TS, o->ts),
+        .ts = number_if_given(r, given, TS, o->ts),
         .payload = r->argv[5],
         .encoding = ff_request_str(r, o->encoding),
         .correlation_id = ff_request_str(r, o->correlation_id),
         .source = ff_request_str(r, o->source),
-        .retention_maxlen = number(r, given, RETENTION, o->retention),
+        .retention_maxlen = number_if_given(r, given, RETENTION, o->retention),
         .attempt_id = attempt ? attempt : ff_hash_get(s->core, W(current_attempt_id)),
-        .max_payload_bytes = number(r, given, PAYLOAD_MOST, o->payload_most),
+        .max_payload_bytes = number_if_given(r, given, PAYLOAD_MOST, o->payload_most),
         .mode = ff_str_make(&r->txn, ff_text_of(modes[o->mode])),
         .patch_kind = ff_request_str(r, o->patch_kind),
-        .ttl_ms = number(r, given, TTL, o->ttl),
-        .window_floor = number(r, given, WINDOW_FLOOR, o->window_floor),
-        .window_ceiling = number(r, given, WINDOW_CEILING, o->window_ceiling),
+        .ttl_ms = number_if_given(r, given, TTL, o->ttl),
+        .window_floor = number_if_given(r, given, WINDOW_FLOOR, o->window_floor),
+        .window_ceiling = number_if_given(r, given, WINDOW_CEILING, o->window_ceiling),
         .alpha = ff_request_str(r, o->alpha),
     };
 }

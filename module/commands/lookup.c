@@ -338,7 +338,7 @@ static bool list_page(listing *l) {
 }
 
 /* [LANE l] [STATE s] [NAMESPACE ns] [PARTITION {fp:N}] [CURSOR c] [COUNT n] */
-static ff_verdict list(ff_request *r) {
+static ff_verdict list_executions(ff_request *r) {
     listing l = {.r = r, .o = {.count = LIST_COUNT, .state = -1}, .only = -1};
     if (!ff_request_options(r, 0, FF_OPTION_TABLE(list_rows), &l.o, NULL) || !read_partition(&l) ||
         !read_cursor(&l)) {
@@ -361,7 +361,7 @@ static FF_NATIVE_READ(get_command, 1, get);
 /* The key is the value of PARTITION. */
 static int list_command(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
     if (!ValkeyModule_IsKeysPositionRequest(ctx)) {
-        return ff_request_serve(ctx, argv, argc, 1, list, true);
+        return ff_request_serve(ctx, argv, argc, 1, list_executions, true);
     }
     for (int i = 1; i + 1 < argc; i += 2) {
         if (ff_text_equal_ignoring_case(ff_str_text(argv[i]), FF_TEXT("PARTITION"))) {

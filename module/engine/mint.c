@@ -1,11 +1,15 @@
 #include "engine/mint.h"
 
-/* The server makes 32 random bytes at a time, which is the costly part: two ids come from each. */
+#include <sys/random.h>
+
+/* Random bytes are fetched for many ids at a time: asking for them is the costly part. */
 ff_uuid ff_mint_uuid(void) {
-    static uint8_t random[32];
+    static uint8_t random[4096];
     static size_t used = sizeof random;
     if (used == sizeof random) {
-        ValkeyModule_GetRandomBytes(random, sizeof random);
+        if (getrandom(random, sizeof random, 0) != sizeof random) {
+            ValkeyModule_GetRandomBytes(random, sizeof random);
+        }
         used = 0;
     }
     used += 16;

@@ -1,4 +1,5 @@
 /* The scanners that act when a time has come: leases, delays, timeouts, deadlines, waitpoints, budgets. */
+#include "claim/slot.h"
 #include "engine/budget.h"
 #include "engine/keyname.h"
 #include "engine/schedule.h"
@@ -55,7 +56,9 @@ static ff_visit_outcome expire(ff_visit *v, const ff_word *reason) {
     ff_subject_open(v->txn, v->tag, v->member, &s);
     ff_execution_expire_keys k = ff_subject_expire_keys(&s);
     ff_execution_expire_args a = {v->member, reason->str};
-    return ff_visit_settle(v, ff_execution_expire(v->txn, &k, &a, &v->result));
+    ff_visit_outcome outcome = ff_visit_settle(v, ff_execution_expire(v->txn, &k, &a, &v->result));
+    if (outcome == FF_VISIT_PROCESSED) ff_slot_free(v->txn, s.core, v->member);
+    return outcome;
 }
 
 ff_visit_outcome ff_visit_attempt_timeout(ff_visit *v) { return expire(v, W(attempt_timeout)); }

@@ -4,11 +4,9 @@
 #include "store/key.h"
 #include "store/packed.h"
 
-enum { INDEX_FROM = 64 }; /* up to this many fields a walk is faster than hashing */
-
-static bool same_field(const ff_word *a, const ff_word *b) {
-    if (a == b) return true;
-    return a->text.len == b->text.len && memcmp(a->text.ptr, b->text.ptr, a->text.len) == 0;
+/* Position of a word in the list of words, or -1 for a name that was made at run time. */
+static ptrdiff_t word_index(const ff_word *field) {
+    return field >= ff_words && field < ff_words + FF_WORD_COUNT ? field - ff_words : -1;
 }
 
 /* The index holds positions, since cells move when their array grows; 0 is "not there". */
@@ -18,15 +16,41 @@ static void index_cell(ff_key *key, size_t position) {
         (void *)(uintptr_t)(position + 1);
 }
 
-static ff_cell *find_cell(const ff_cells *cells, const ff_word *field) {
-    if (cells->count > INDEX_FROM) {
-        uintptr_t position = (uintptr_t)ff_table_get(&cells->index, field->text);
+static ff_cell *find_by_text(const ff_cells *cells, ff_text name) {
+    if (cells->indexed) {
+        uintptr_t position = (uintptr_t)ff_table_get(&cells->index, name);
         return position ? &cells->items[position - 1] : NULL;
     }
     for (size_t i = 0; i < cells->count; i++) {
-        if (same_field(cells->items[i].field, field)) return &cells->items[i];
+        if (ff_text_equal(cells->items[i].field->text, name)) return &cells->items[i];
     }
     return NULL;
+}
+
+static ff_cell *find_cell(const ff_cells *cells, const ff_word *field) {
+    ptrdiff_t word = word_index(field);
+    if (word < 0) return find_by_text(cells, field->text);
+    uint32_t position = cells->of_word ? cells->of_word[word] : 0;
+    if (position) return &cells->items[position - 1];
+    return cells->indexed ? find_by_text(cells, field->text) : NULL;
+}
+
+/* Words are found by their place in the list of words; once there are other names, everything is also found
+ * by its text. */
+static void remember_cell(ff_key *key, size_t position) {
+    ff_cells *cells = &key->u.cells;
+    ptrdiff_t word = word_index(cells->items[position].field);
+    if (word >= 0) {
+        if (!cells->of_word) {
+            cells->of_word =
+                ff_arena_zeroed(&key->txn->arena, FF_WORD_COUNT * sizeof *cells->of_word);
+        }
+        cells->of_word[word] = (uint32_t)position + 1;
+    } else if (!cells->indexed) {
+        cells->indexed = true;
+        for (size_t i = 0; i < position; i++) index_cell(key, i);
+    }
+    if (cells->indexed) index_cell(key, position);
 }
 
 static ff_cell *add_cell(ff_key *key, const ff_word *field) {
@@ -35,11 +59,7 @@ static ff_cell *add_cell(ff_key *key, const ff_word *field) {
         ff_txn_grow(key->txn, cells->items, cells->count, &cells->capacity, sizeof *cells->items);
     ff_cell *cell = &cells->items[cells->count++];
     *cell = (ff_cell){.field = field, .known = !ff_key_readable(key) || cells->loaded};
-    if (cells->count == INDEX_FROM + 1) {
-        for (size_t i = 0; i < cells->count; i++) index_cell(key, i);
-    } else if (cells->count > INDEX_FROM) {
-        index_cell(key, cells->count - 1);
-    }
+    remember_cell(key, cells->count - 1);
     return cell;
 }
 

@@ -78,7 +78,8 @@ ARITY = "wrong number of arguments"
 LONGEST_ERROR = 2000
 PLACES = ("tag", "partition")
 SYNONYMS = {  # what errors call an argument, besides its own name
-    "where": PLACES, "flow": PLACES, "budget": PLACES, "quota": PLACES, "hard": ("dimension",),
+    "where": PLACES, "flow": PLACES, "budget": PLACES, "budgets": PLACES,
+    "quota": PLACES, "hard": ("dimension",),
     "soft": ("dimension",), "claim": ("lane",), "name": ("reconciler", "scanner"),
     "execution-id-or-partition": ("reason",), "document": ("member", "kind"),
 }

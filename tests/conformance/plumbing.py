@@ -157,17 +157,20 @@ class Clock:
 
 
 class Server:
-    """A private server on a free port, with its data in a private folder."""
+    """A private server on a free port, with its data in a private folder. Without a clock its time
+    runs as usual."""
 
     def __init__(self, clock, module=None, settings=(), folder=None):
         self.folder = tempfile.mkdtemp(prefix="ff-server-")
         self.log = os.path.join(self.folder, "server.log")
         if folder:
             shutil.copytree(folder, os.path.join(self.folder, os.path.basename(folder)))
-        preload = [clock_library()]
-        if os.environ.get("FF_SERVER_PRELOAD"):
-            preload.insert(0, os.environ["FF_SERVER_PRELOAD"])
-        self.environment = dict(os.environ, LD_PRELOAD=":".join(preload), FF_CLOCK_FILE=clock.path)
+        preload = [os.environ["FF_SERVER_PRELOAD"]] if os.environ.get("FF_SERVER_PRELOAD") else []
+        self.environment = dict(os.environ)
+        if clock:
+            preload.append(clock_library())
+            self.environment["FF_CLOCK_FILE"] = clock.path
+        self.environment["LD_PRELOAD"] = ":".join(preload)
         self.module, self.settings = module, list(settings)
         self.client = self.subscriber = None
         try:

@@ -49,15 +49,15 @@ class Python(Client):
     name, file, library = "python", "worker.py", "the PyPI package valkey"
 
     def prepare(self):
-        self.python = sys.executable
-        probe = [self.python, "-c", "import valkey"]
-        if subprocess.run(probe, capture_output=True).returncode == 0:
-            return
-        self.python = os.path.join(self.out, "venv", "bin", "python")
-        if subprocess.run([self.python, "-c", "import valkey"], capture_output=True).returncode \
-                if os.path.exists(self.python) else True:
-            self.run_before("%s -m venv venv && venv/bin/python -m pip install --quiet "
-                            "--disable-pip-version-check valkey" % shlex.quote(sys.executable))
+        for self.python in (sys.executable, os.path.join(self.out, "venv", "bin", "python")):
+            if self.has_library():
+                return
+        self.run_before("%s -m venv venv && venv/bin/python -m pip install --quiet "
+                        "--disable-pip-version-check valkey" % shlex.quote(sys.executable))
+
+    def has_library(self):
+        return os.path.exists(self.python) and subprocess.run(
+            [self.python, "-c", "import valkey"], capture_output=True).returncode == 0
 
     def command(self):
         return [self.python, self.source]
