@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.."
 
 out=${OUT:?the directory with what was built}
 jobs=${JOBS:-2}
-limit=${SUITE_SECONDS:-240}
+limit=${SUITE_SECONDS:-420}
 FF_MODULE=$(realpath -m "$out/ff.so")
 export FF_MODULE
 

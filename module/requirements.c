@@ -62,6 +62,7 @@
     X(InfoEndDictField) \
     X(IsKeysPositionRequest) \
     X(KeyAtPosWithFlags) \
+    X(KeyExists) \
     X(KeyType) \
     X(LatencyAddSample) \
     X(LoadConfigs) \

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LEASE_MS = 3000, STEP_MS = LEASE_MS / 3 };
+enum { LEASE_MS = 5000, STEP_MS = LEASE_MS / 3 };
 #define FENCE "%s %s %lld %s"
 #define OF(job) at(job, "execution_id")->str, at(job, "lease_id")->str, \
     at(job, "lease_epoch")->integer, at(job, "attempt_id")->str

@@ -1,16 +1,16 @@
-"""A worker in Python (pip install valkey): python worker.py [port [lane]]"""
-import os
-import sys
-import threading
-import time
-
+"""A worker in Python (pip install valkey): python worker.py [port lane]"""
+import os, sys, threading, time
 import valkey
 
-PORT = int(sys.argv[1]) if len(sys.argv) > 1 else 6379
-LANE = sys.argv[2] if len(sys.argv) > 2 else "orders"
-LEASE_MS = 3000
-server = valkey.Valkey(port=PORT, protocol=3, decode_responses=True)
+PORT, LANE = sys.argv[1:3] or (6379, "orders")
+LEASE_MS = 5000
+server = valkey.Valkey(port=int(PORT), protocol=3, decode_responses=True)
 
+def send(*command):
+    try:
+        return server.execute_command(*command)
+    except valkey.ResponseError as refusal:  # such as a lease that was lost
+        return refusal
 
 def work(kind, payload):
     """What it raises makes the attempt fail."""
@@ -20,11 +20,9 @@ def work(kind, payload):
         time.sleep(int(payload) / 1000)
     return payload
 
-
 def renew(fence, done):
     while not done.wait(LEASE_MS / 3000):
-        server.execute_command("FF.RENEW", *fence, "LEASE", LEASE_MS)
-
+        send("FF.RENEW", *fence, "LEASE", LEASE_MS)
 
 while True:
     for job in server.execute_command("FF.CLAIM", LANE, "python", "python-%d" % os.getpid(),
@@ -37,4 +35,4 @@ while True:
         except Exception as error:
             end = ["FF.FAIL", *fence, str(error)]
         done.set()
-        print(server.execute_command(*end))
+        print(send(*end), flush=True)

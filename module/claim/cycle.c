@@ -14,7 +14,10 @@
 #include "store/walk.h"
 #include "watch.h"
 
-enum { TAKE_MOST = 64 }; /* entries read from an index at once */
+enum {
+    TAKE_MOST = 64,  /* entries read from an index at once */
+    MOVING_MS = 100, /* until a slot that is on its way is looked at again */
+};
 
 /* ---- Lanes ---- */
 
@@ -152,14 +155,26 @@ static void leave_partition(source *s) {
     s->inside = false;
 }
 
+/* The partition is not served here. If it holds something its slot is on its way, and no event will tell that it
+ * has settled: whoever waits has to look again. */
+static void look_again_later(cycle *c, const source *s) {
+    if (ValkeyModule_KeyExists(c->call.ctx, s->spot.index)) {
+        c->call.retry_at = fmin(c->call.retry_at, c->call.now + MOVING_MS);
+    } else if (s->index == FF_INDEX_ELIGIBLE) {
+        ff_presence_clear(FF_INDEX_ELIGIBLE, (ff_lane *)(uintptr_t)c->known,
+                          s->spot.partition.number);
+    }
+}
+
 static bool enter_partition(cycle *c, source *s, uint16_t number) {
     s->spot.partition = (ff_partition){FF_FAMILY_FLOW, number};
+    s->spot.index = ff_index_key(c->call.list->txn, s->index, c->known, number);
     if (c->in_cluster &&
         ff_permission_of_partition(c->call.ctx, s->spot.partition) != FF_MAY_WRITE) {
+        look_again_later(c, s);
         return false;
     }
     s->spot.tag = ff_text_make(s->tag, ff_tag_format(s->spot.partition, s->tag));
-    s->spot.index = ff_index_key(c->call.list->txn, s->index, c->known, number);
     s->inside = true;
     s->strangers = 0;
     s->parked = false;

@@ -50,10 +50,10 @@ static ff_str *peek_member(ff_graph *g, ff_str *execution_id, const ff_word *fie
 }
 
 static void answer_members(ff_graph *g, ff_answer *map, ff_strs members) {
-    ff_answer *list = ff_answer_member(map, FF_TEXT("members"));
-    ff_answer_become_list(list);
+    ff_answer *items = ff_answer_member(map, FF_TEXT("members"));
+    ff_answer_become_list(items);
     for (size_t i = 0; i < members.count; i++) {
-        ff_answer *entry = ff_answer_add(list);
+        ff_answer *entry = ff_answer_add(items);
         ff_answer_become_map(entry);
         ff_answer_text(entry, "execution_id", members.items[i]);
         ff_answer_text(entry, "state", peek_member(g, members.items[i], W(public_state)));
@@ -93,9 +93,9 @@ static void answer_edges_into(ff_graph *g, ff_answer *list, ff_str *downstream) 
 }
 
 static void answer_edges(ff_graph *g, ff_answer *map, ff_strs members) {
-    ff_answer *list = ff_answer_member(map, FF_TEXT("edges"));
-    ff_answer_become_list(list);
-    for (size_t i = 0; i < members.count; i++) answer_edges_into(g, list, members.items[i]);
+    ff_answer *items = ff_answer_member(map, FF_TEXT("edges"));
+    ff_answer_become_list(items);
+    for (size_t i = 0; i < members.count; i++) answer_edges_into(g, items, members.items[i]);
 }
 
 static void answer_core(ff_graph *g, ff_answer *map) {

@@ -12,7 +12,6 @@ typedef struct reading {
     ff_subject s;
     ff_str *stream, *meta, *attempt;
     ff_answer *answer;
-    ff_result *result;
 } reading;
 
 static reading start(ff_txn *t, const ff_tail *tail) {

@@ -234,11 +234,11 @@ typedef struct listing {
 } listing;
 
 static void answer_csv(ff_answer *map, const char *name, ff_text csv) {
-    ff_answer *list = ff_answer_member(map, ff_text_of(name));
+    ff_answer *pieces = ff_answer_member(map, ff_text_of(name));
     ff_text piece;
-    ff_answer_become_list(list);
+    ff_answer_become_list(pieces);
     while (csv.len && ff_text_split(&csv, ',', &piece)) {
-        ff_answer_become_text(ff_answer_add(list), ff_str_make(map->txn, piece));
+        ff_answer_become_text(ff_answer_add(pieces), ff_str_make(map->txn, piece));
     }
 }
 

@@ -114,15 +114,13 @@ static int report_keys(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc
 }
 
 static int reply_unknown(ValkeyModuleCtx *ctx, ValkeyModuleString *name) {
-    char printable[128];
-    ff_text text = ff_str_text(name);
-    size_t length = text.len < sizeof printable - 1 ? text.len : sizeof printable - 1;
-    for (size_t i = 0; i < length; i++) {
-        char c = text.ptr[i];
-        printable[i] = c < 0x20 || c > 0x7e ? '?' : c;
-    }
-    printable[length] = '\0';
-    return ValkeyModule_ReplyWithErrorFormat(ctx, "ERR unknown function '%s'", printable);
+    char block[256];
+    ff_arena arena;
+    ff_arena_init(&arena, block, sizeof block);
+    ff_text printable = ff_arena_printable(&arena, ff_str_text(name));
+    ValkeyModule_ReplyWithErrorFormat(ctx, "ERR unknown function '%.*s'", FF_TEXT_ARGS(printable));
+    ff_arena_release(&arena);
+    return VALKEYMODULE_OK;
 }
 
 static int call_command(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc, bool readonly) {

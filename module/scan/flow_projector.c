@@ -57,7 +57,8 @@ static bool all_ended(const uint64_t *counts) {
 
 static const ff_word *flow_state(const uint64_t *counts) {
     if (all_ended(counts)) {
-        return counts[FAILED] + counts[CANCELLED] + counts[EXPIRED] ? W(failed) : W(completed);
+        bool badly = counts[FAILED] + counts[CANCELLED] + counts[EXPIRED] > 0;
+        return badly ? W(failed) : W(completed);
     }
     if (counts[ACTIVE]) return W(running);
     if (counts[SUSPENDED] + counts[DELAYED] + counts[RATE_LIMITED] + counts[WAITING_CHILDREN]) {

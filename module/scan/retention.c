@@ -20,7 +20,7 @@ typedef enum { ATTEMPTS, EDGES, WAITPOINTS, SIGNALS, REST } phase;
 
 /* The keys to delete next; their names belong to the transaction they were made in. */
 typedef struct doomed {
-    ff_txn *t;
+    ff_txn t; /* of one part */
     ff_text tag;
     ff_text id;
     ff_str *names[KEYS_AT_ONCE];
@@ -32,46 +32,46 @@ static void doom(doomed *d, ff_str *name) {
 }
 
 static void doom_attempt(doomed *d, uint64_t number) {
-    ff_text index = ff_integer_text(&d->t->arena, (int64_t)number);
-    doom(d, ff_keyname_attempt(d->t, d->tag, d->id, index, ""));
-    doom(d, ff_keyname_attempt(d->t, d->tag, d->id, index, ":usage"));
-    doom(d, ff_keyname_attempt(d->t, d->tag, d->id, index, ":policy"));
-    doom(d, ff_keyname_attempt(d->t, d->tag, d->id, index, ":summary"));
+    ff_text index = ff_integer_text(&d->t.arena, (int64_t)number);
+    doom(d, ff_keyname_attempt(&d->t, d->tag, d->id, index, ""));
+    doom(d, ff_keyname_attempt(&d->t, d->tag, d->id, index, ":usage"));
+    doom(d, ff_keyname_attempt(&d->t, d->tag, d->id, index, ":policy"));
+    doom(d, ff_keyname_attempt(&d->t, d->tag, d->id, index, ":summary"));
     doom(d,
-         FF_CONCAT(d->t, FF_TEXT("ff:stream:"), d->tag, FF_TEXT(":"), d->id, FF_TEXT(":"), index));
-    doom(d, ff_keyname_stream_meta(d->t, d->tag, d->id, index));
+         FF_CONCAT(&d->t, FF_TEXT("ff:stream:"), d->tag, FF_TEXT(":"), d->id, FF_TEXT(":"), index));
+    doom(d, ff_keyname_stream_meta(&d->t, d->tag, d->id, index));
 }
 
 /* The key of a waitpoint leads to its id, unless it was given to another since. */
 static void doom_waitpoint_key(doomed *d, ff_text waitpoint, const ff_str *id) {
-    ff_txn_state before = d->t->state;
-    ff_text key = ff_str_text(ff_hash_peek(d->t, waitpoint, W(waitpoint_key)));
+    ff_txn_state before = d->t.state;
+    ff_text key = ff_str_text(ff_hash_peek(&d->t, waitpoint, W(waitpoint_key)));
     if (ff_text_is_set(key)) {
-        ff_str *name = FF_CONCAT(d->t, FF_TEXT("ff:wpkey:"), d->tag, FF_TEXT(":"), key);
-        if (ff_str_equal(ff_string_get(ff_string_open(d->t, name)), id)) doom(d, name);
+        ff_str *name = FF_CONCAT(&d->t, FF_TEXT("ff:wpkey:"), d->tag, FF_TEXT(":"), key);
+        if (ff_str_equal(ff_string_get(ff_string_open(&d->t, name)), id)) doom(d, name);
     }
-    d->t->state = before;
+    d->t.state = before;
 }
 
 static void doom_waitpoint(doomed *d, const ff_str *id) {
-    ff_str *record = ff_keyname_waitpoint(d->t, d->tag, ff_str_text(id), "");
+    ff_str *record = ff_keyname_waitpoint(&d->t, d->tag, ff_str_text(id), "");
     doom_waitpoint_key(d, ff_str_text(record), id);
     doom(d, record);
-    doom(d, ff_keyname_waitpoint(d->t, d->tag, ff_str_text(id), ":signals"));
-    doom(d, ff_keyname_waitpoint(d->t, d->tag, ff_str_text(id), ":condition"));
+    doom(d, ff_keyname_waitpoint(&d->t, d->tag, ff_str_text(id), ":signals"));
+    doom(d, ff_keyname_waitpoint(&d->t, d->tag, ff_str_text(id), ":condition"));
 }
 
 static void doom_signal(doomed *d, const ff_str *id) {
-    ff_str *record = FF_CONCAT(d->t, FF_TEXT("ff:signal:"), d->tag, FF_TEXT(":"), ff_str_text(id));
+    ff_str *record = FF_CONCAT(&d->t, FF_TEXT("ff:signal:"), d->tag, FF_TEXT(":"), ff_str_text(id));
     doom(d, record);
-    doom(d, FF_CONCAT(d->t, ff_str_text(record), FF_TEXT(":payload")));
+    doom(d, FF_CONCAT(&d->t, ff_str_text(record), FF_TEXT(":payload")));
 }
 
 static void doom_listed(doomed *d, phase p, const ff_str *member) {
     switch (p) {
     case EDGES: {
-        ff_str *prefix = ff_keyname_execution(d->t, d->tag, d->id, "dep:");
-        doom(d, FF_CONCAT(d->t, ff_str_text(prefix), ff_str_text(member)));
+        ff_str *prefix = ff_keyname_execution(&d->t, d->tag, d->id, "dep:");
+        doom(d, FF_CONCAT(&d->t, ff_str_text(prefix), ff_str_text(member)));
         break;
     }
     case WAITPOINTS: doom_waitpoint(d, member); break;
@@ -82,7 +82,7 @@ static void doom_listed(doomed *d, phase p, const ff_str *member) {
 }
 
 static void delete_doomed(ff_visit *v, doomed *d) {
-    ff_txn_discard(d->t);
+    ff_txn_discard(&d->t);
     ff_keys_unlink(v->ctx, d->names, d->count);
 }
 
@@ -90,8 +90,8 @@ static void delete_doomed(ff_visit *v, doomed *d) {
 static bool delete_attempts(ff_visit *v, doomed *d, uint64_t total) {
     uint64_t *next = &v->progress->at;
     size_t listed =
-        ff_zset_size(ff_zset_open(d->t, ff_keyname_execution(d->t, d->tag, d->id, "attempts")));
-    d->t->state = FF_TXN_SOUND; /* a wrong type is as good as none: it will be deleted, too */
+        ff_zset_size(ff_zset_open(&d->t, ff_keyname_execution(&d->t, d->tag, d->id, "attempts")));
+    d->t.state = FF_TXN_SOUND; /* a wrong type is as good as none: it will be deleted, too */
     uint64_t most = listed + ATTEMPTS_UNEXPECTED;
     if (total > most) total = most;
     for (size_t i = 0; i < SUBJECTS_AT_ONCE * 4 / 5 && *next < total; i++) {
@@ -105,7 +105,7 @@ static bool delete_listed(ff_visit *v, doomed *d, phase p) {
     static const char *const lists[] = {
         [EDGES] = "deps:all_edges", [WAITPOINTS] = "waitpoints", [SIGNALS] = "signals"};
     ff_walk *walk = &v->progress->walk;
-    ff_str *name = ff_keyname_execution(d->t, d->tag, d->id, lists[p]);
+    ff_str *name = ff_keyname_execution(&d->t, d->tag, d->id, lists[p]);
     size_t taken = 0;
     ff_walk_state state;
     do {
@@ -139,7 +139,7 @@ static void delete_rest(ff_visit *v, doomed *d) {
                                         "core",
                                         "policy"};
     for (size_t i = 0; i < sizeof first / sizeof *first; i++) {
-        doom(d, ff_keyname_execution(d->t, d->tag, d->id, first[i]));
+        doom(d, ff_keyname_execution(&d->t, d->tag, d->id, first[i]));
     }
     delete_doomed(v, d);
 }
@@ -156,10 +156,8 @@ static bool leave_indexes(ff_visit *v) {
 
 /* One part of the work; true when its phase is over. */
 static bool delete_part(ff_visit *v, doomed *d, phase at, uint64_t attempts) {
-    ff_txn t;
     bool over = true;
-    ff_txn_begin(&t, v->ctx, true);
-    d->t = &t;
+    ff_txn_begin(&d->t, v->ctx, true);
     d->count = 0;
     switch (at) {
     case ATTEMPTS: over = delete_attempts(v, d, attempts); break;
@@ -168,7 +166,7 @@ static bool delete_part(ff_visit *v, doomed *d, phase at, uint64_t attempts) {
     case SIGNALS: over = delete_listed(v, d, at); break;
     case REST: delete_rest(v, d); break;
     }
-    ff_txn_end(&t);
+    ff_txn_end(&d->t);
     return over;
 }
 

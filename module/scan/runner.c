@@ -13,7 +13,7 @@ enum {
     INTERVAL_LEAST = 100, /* shorter intervals count as this */
     GRID_MS = 250,      /* rounds start at multiples of this, so that an idle server seldom wakes */
     FORBIDDEN_MS = 250, /* until the next look whether writing is allowed */
-    NUDGE_MS = 20,      /* from a nudge to the round: more nudges may come */
+    NUDGE_MS = 1,       /* from a nudge to the round: more nudges may come */
 };
 
 /* One scanner at work. */

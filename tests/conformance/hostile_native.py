@@ -78,10 +78,10 @@ ARITY = "wrong number of arguments"
 LONGEST_ERROR = 2000
 PLACES = ("tag", "partition")
 SYNONYMS = {  # what errors call an argument, besides its own name
-    "where": PLACES, "flow": PLACES, "budget": PLACES, "budgets": PLACES,
-    "quota": PLACES, "hard": ("dimension",),
-    "soft": ("dimension",), "claim": ("lane",), "name": ("reconciler", "scanner"),
-    "execution-id-or-partition": ("reason",), "document": ("member", "kind"),
+    "where": PLACES, "flow": PLACES, "budget": PLACES, "budgets": PLACES, "quota": PLACES,
+    "hard": ("dimension",), "soft": ("dimension",), "": ("dimension",), "claim": ("lane", "worker"),
+    "name": ("reconciler", "scanner"), "execution-id-or-partition": ("reason",),
+    "document": ("member", "kind"),
 }
 
 # Errors that keep an effect: (first words, {pattern of keys: fields that may change, or None})
@@ -272,7 +272,9 @@ def is_heavy(case):
 
 def urgency(case):
     """Cases that say what must come of them go first."""
-    return 0 if case.expects == "success" else 1 if case.expects and case.expects[0] == "error" else 2
+    if case.expects == "success":
+        return 0
+    return 1 if case.expects and case.expects[0] == "error" else 2
 
 
 # Checking

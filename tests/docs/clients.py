@@ -8,7 +8,7 @@ import sys
 import time
 
 LINES_MOST = 40
-WORK_MS = 4000  # longer than the lease that the workers take
+WORK_MS = 6000  # longer than the lease that the workers take
 SECONDS = 40
 
 
@@ -73,7 +73,8 @@ class Node(Client):
             return
         if shutil.which("npm") is None:
             raise Missing("there is no npm to fetch iovalkey")
-        self.run_before("npm install --loglevel=error --no-audit --no-fund --no-save --prefix . iovalkey")
+        self.run_before("npm install --loglevel=error --no-audit --no-fund --no-save "
+                        "--prefix . iovalkey")
 
     def command(self):
         # Imports are looked up from where the file is.
@@ -119,7 +120,8 @@ class Trial:
         self.client, self.example = server.client, example
         self.work = {kind: create(self.client, lane, kind, payload) for kind, payload in self.WORK}
         os.makedirs(example.out, exist_ok=True)
-        with open(os.path.join(example.out, "worker.log"), "w") as log:
+        self.log = os.path.join(example.out, "worker.log")
+        with open(self.log, "w") as log:
             self.worker = subprocess.Popen(example.command() + [str(server.port), lane],
                                            stdin=subprocess.DEVNULL, stdout=log,
                                            stderr=subprocess.STDOUT)
@@ -140,11 +142,17 @@ class Trial:
         for what, held in (
                 ("has at most %d lines" % LINES_MOST, lines <= LINES_MOST),
                 ("completes", echo["state"] == "completed" and echo["result"] == "abc"),
-                ("fails", failed["state"] == "failed" and failed["failure_reason"] == "no such card"),
+                ("fails", failed["state"] == "failed"
+                 and failed["failure_reason"] == "no such card"),
                 ("renews", slept["state"] == "completed" and slept["total_attempt_count"] == 1
                  and slept["completed_at"] - slept["started_at"] >= WORK_MS)):
-            report(None if held else "%s: not so: it %s: %s, %s, %s" % (
-                self.example.file, what, echo["state"], failed["state"], slept["state"]))
+            report(None if held else "%s: not so: it %s: %s, %s, %s\n%s" % (
+                self.example.file, what, echo["state"], failed["state"], slept["state"],
+                self.output()))
+
+    def output(self):
+        with open(self.log) as log:
+            return log.read()[-2000:]
 
     def stop(self):
         self.worker.terminate()

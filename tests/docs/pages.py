@@ -88,7 +88,7 @@ class Ids:
 
 
 def skeleton(line):
-    """The line without what varies: two lines that agree in it have the same things in the same places."""
+    """The line without what varies: lines that agree in it have the same things in their places."""
     return VARYING.sub(lambda match: "<%s>" % match.lastgroup, line.rstrip())
 
 
@@ -124,8 +124,8 @@ def agree(expected, got, ids):
 
 
 def learn_in_order(expected, got, ids):
-    """For a reply that is to be written anew: the ids of the old one and of the new one, in the order they
-    come. In a new example @name stands for an id that later commands will use."""
+    """For a reply that is to be written anew: the ids of the old and of the new one, in the order
+    they come. In a new example @name stands for an id that later commands will use."""
     def found(lines):
         seen = []
         for line in lines:

@@ -1,5 +1,5 @@
-"""Whether the reference is complete: every command and setting of the module is documented, with the
-facts that the server itself tells about it."""
+"""Whether the reference is complete: every command and setting of the module is documented, with
+the facts that the server itself tells about it."""
 import re
 
 FACTS = "*Complexity:* "

@@ -5,8 +5,8 @@
     run.py --module ff.so --write                put the real replies into the pages instead
 
 Each page gets a server of its own, started as `make run` starts it. See pages.py for how an example
-looks. A client example whose runtime or library cannot be had is named, and counts neither as passed
-nor as failed."""
+looks. A client example whose runtime or library cannot be had is named, and counts neither as
+passed nor as failed."""
 import argparse
 import glob
 import os
@@ -43,6 +43,11 @@ class LiveServer(Server):
         except BaseException:
             self.close()
             raise
+
+    def wait_until_up(self):
+        """Somebody else's server may have got the port, and answer there."""
+        return super().wait_until_up() and (
+            "process_id:%d\r" % self.process.pid in self.client("INFO", "server"))
 
     def type(self, line):
         """What valkey-cli prints for the line, as it would for a person."""
@@ -177,7 +182,7 @@ def check(module, out, only):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--module", required=True)
-    parser.add_argument("--out", help="where client libraries are kept; a temporary folder if not given")
+    parser.add_argument("--out", help="where client libraries are kept; else a temporary folder")
     parser.add_argument("--only", default="", help="only pages with this in their name")
     parser.add_argument("--write", action="store_true", help="rewrite the pages")
     options = parser.parse_args()

@@ -8,12 +8,12 @@
 #include <unistd.h>
 
 const char *spell(const char *pattern, ...) {
-    char *text;
+    char *spelled;
     va_list arguments;
     va_start(arguments, pattern);
-    cr_assert(vasprintf(&text, pattern, arguments) >= 0);
+    cr_assert(vasprintf(&spelled, pattern, arguments) >= 0);
     va_end(arguments);
-    return server_keep(text);
+    return server_keep(spelled);
 }
 
 test_server *native_start(void) {

@@ -259,11 +259,11 @@ Test(native_submit, cycles_are_named) {
 
 static char *repeated(const char *piece, size_t times, const char *before, const char *after) {
     size_t size = strlen(piece) * times + strlen(before) + strlen(after) + 1;
-    char *text = malloc(size);
-    char *end = stpcpy(text, before);
+    char *document = malloc(size);
+    char *end = stpcpy(document, before);
     for (size_t i = 0; i < times; i++) end = stpcpy(end, piece);
     stpcpy(end, after);
-    return server_keep(text);
+    return server_keep(document);
 }
 
 Test(native_submit, limits) {

@@ -239,10 +239,10 @@ Test(native_surroundings, odd_words) {
 
 static char *repeat(const char *piece, size_t times) {
     size_t length = strlen(piece);
-    char *text = malloc(length * times + 1);
-    for (size_t i = 0; i < times; i++) memcpy(text + i * length, piece, length);
-    text[length * times] = '\0';
-    return server_keep(text);
+    char *repeated = malloc(length * times + 1);
+    for (size_t i = 0; i < times; i++) memcpy(repeated + i * length, piece, length);
+    repeated[length * times] = '\0';
+    return server_keep(repeated);
 }
 
 Test(native_surroundings, large_values) {

@@ -27,11 +27,12 @@ from keyspace import pairs
 from plumbing import Client, Server, ServerLost, ending_with_a_count
 
 LANES = ("alpha", "beta", "gamma")
+SLOW_LANE = "delta"  # seldom served by FF.CLAIM, so that wire functions find something there
 PARTITIONS = 256
 LEASE_MS = 400
 DRAIN_SECONDS = 90
 RECENT = 30  # executions that are interfered with are among the last so many
-STALL_MS = 1000  # a server that does not answer for so long was stalled, however loaded the machine
+STALL_US = 1000000  # a tick of so long was too much, however loaded the machine
 RETRY = '{"max_retries":2,"backoff":{"type":"fixed","delay_ms":50}}'
 POLICY = '{"max_reclaim_count":3,"retry_policy":%s}' % RETRY
 CONDITION = '{"required_signal_names":["go"]}'
@@ -41,6 +42,7 @@ SCANNERS = ("lease_expiry delayed_promoter index_reconciler attempt_timeout susp
             "pending_wp_expiry retention_trimmer budget_reset budget_reconciler unblock "
             "dependency_reconciler quota_reconciler flow_projector cancel_reconciler "
             "edge_cancel_dispatcher edge_cancel_reconciler execution_deadline").split()
+ENDS = ("completed", "failed", "cancelled", "expired", "skipped")
 # What a command may be told when others are quicker, or the state is another by now.
 RACES = {"STALE_LEASE", "LEASE_EXPIRED", "LEASE_REVOKED", "EXECUTION_NOT_ACTIVE", "NO_ACTIVE_LEASE",
          "EXECUTION_NOT_ELIGIBLE", "TERMINAL", "EXECUTION_NOT_SUSPENDED", "WAITPOINT_CLOSED",
@@ -50,7 +52,7 @@ RACES = {"STALE_LEASE", "LEASE_EXPIRED", "LEASE_REVOKED", "EXECUTION_NOT_ACTIVE"
 
 
 def settings():
-    lines = [("ff.scanners", "yes"), ("ff.cascade-limit", "20")]
+    lines = [("ff.scanners", "yes"), ("ff.cascade-limit", "3")]
     return lines + [("ff.%s-interval-ms" % name.replace("_", "-"),
                      str(INTERVALS.get(name, USUAL_INTERVAL))) for name in SCANNERS]
 
@@ -63,7 +65,7 @@ class World:
         self.lock = threading.Lock()
         self.creating = self.running = True
         self.created, self.flows, self.leases = {}, [], set()  # created: eid -> None, in order
-        self.doors, self.held_back = [], set()
+        self.doors, self.wired, self.held_back = [], [], set()
         self.counts, self.problems = collections.Counter(), []
         self.spent, self.slowest_ms = 0, 0
 
@@ -154,8 +156,12 @@ class Creator(Actor):
     def create_by_wire(self):
         eid = "{fp:%d}:%s" % (self.chance.randrange(PARTITIONS), uuid.uuid4())
         self.world.add(eid)
-        if not wire.create(self.client, eid, self.chance.choice(LANES), 0):
+        lane = self.chance.choice((SLOW_LANE, *LANES))
+        if not wire.create(self.client, eid, lane, 0):
             self.world.problem("ff_create_execution refused " + eid)
+        elif lane == SLOW_LANE:
+            with self.world.lock:
+                self.world.wired.append(eid)
 
     def submit(self):
         c, members = self.chance, []
@@ -192,13 +198,14 @@ class Worker(Actor):
     def claim_words(self):
         lanes = list(LANES)
         self.chance.shuffle(lanes)
-        words = [lanes[0], "w", self.name, "LANES", 2, *lanes[1:], "LEASE", LEASE_MS]
+        lanes += [SLOW_LANE] if not self.world.creating or self.chance.random() < 0.1 else []
+        words = [lanes[0], "w", self.name, "LANES", len(lanes) - 1, *lanes[1:], "LEASE", LEASE_MS]
         words += ["CAPS", self.capabilities] if self.capabilities else []
         words += self.maybe(0.2, "TIMEOUT", 200) if self.world.creating else []
         return words + self.maybe(0.2, "COUNT", 3)
 
     def act(self):
-        if self.chance.random() < 0.05 and self.claim_by_wire():
+        if self.chance.random() < 0.3 and self.claim_by_wire():
             return
         for held in map(pairs, self.do("FF.CLAIM", *self.claim_words(), "BLOCK", 100) or []):
             self.take(held)
@@ -208,14 +215,12 @@ class Worker(Actor):
         self.work_on(held)
 
     def claim_by_wire(self):
-        eid = self.world.some_execution(self.chance)
+        with self.world.lock:
+            eid = self.world.wired.pop() if self.world.wired else None
         if not eid:
             return False
         lease, attempt = str(uuid.uuid4()), str(uuid.uuid4())
-        kind, lane = self.client("HMGET", wire.execution(eid, "core"), "execution_kind", "lane_id")
-        if kind in ("native", None):  # a wire function takes no concurrency slot
-            return False
-        reply = wire.grant_and_claim(self.client, eid, lane, "w", self.name, lease, attempt,
+        reply = wire.grant_and_claim(self.client, eid, SLOW_LANE, "w", self.name, lease, attempt,
                                      LEASE_MS)
         if reply is None:
             return False
@@ -225,7 +230,7 @@ class Worker(Actor):
                                     "current_lease_id", "current_attempt_id",
                                     "current_attempt_index")))
         if core["lease_id"] == lease:
-            self.take(dict(core, execution_id=eid, kind=kind))
+            self.take(dict(core, execution_id=eid, kind="wire"))
         return True
 
     def work_on(self, held):
@@ -233,8 +238,9 @@ class Worker(Actor):
         if not self.world.creating:
             self.do("FF.COMPLETE", *fence)
             return
-        ways = ((40, self.complete), (10, self.complete_and_claim), (12, self.report), (12, self.fail),
-                (6, self.delay), (10, self.suspend), (8, self.be_silent), (8, self.spend))
+        ways = ((40, self.complete), (10, self.complete_and_claim), (12, self.report),
+                (12, self.fail), (6, self.delay), (10, self.suspend), (8, self.be_silent),
+                (8, self.spend))
         way = self.chance.choices([way for _, way in ways], [weight for weight, _ in ways])[0]
         way(held, fence)
 
@@ -454,8 +460,22 @@ class Inspection:
             if value != "0":
                 self.complain("%s is %s", field, value)
 
-    CHECKS = (everything_ended, indexes_agree, members_known, nothing_due, slots_free,
-              amounts_agree, no_drift_met)
+    def no_stall(self):
+        longest = int(information(self.client)["ff_tick_us_longest"])
+        if longest > STALL_US:
+            self.complain("a tick took %d us", longest)
+
+    def flows_ended(self):
+        self.client("FF.RECONCILE", "*", "flow_summary")
+        for flow in self.world.flows:
+            summary = pairs(pairs(self.client("FF.FLOW", "GET", flow))["summary"])
+            ended = sum(int(summary.get("members_" + state) or 0) for state in ENDS)
+            if ended != int(summary["total_members"]) or \
+                    summary["public_flow_state"] not in ("completed", "failed"):
+                self.complain("%s has %s", flow, summary)
+
+    CHECKS = (everything_ended, indexes_agree, members_known, nothing_due, flows_ended, slots_free,
+              amounts_agree, no_drift_met, no_stall)
 
 
 def information(client):
@@ -477,11 +497,11 @@ def wait_until_ended(world):
 def make_limits(world):
     client = world.server.client
     generous = pairs(client("FF.BUDGET", "CREATE", "*", "HARD", 1, "tokens", 10**9))["budget"]
-    tight = pairs(client("FF.BUDGET", "CREATE", "*", "HARD", 1, "tokens", 40, "RESET", 400))
+    tight = pairs(client("FF.BUDGET", "CREATE", "*", "HARD", 1, "tokens", 8, "RESET", 400))
     world.budgets = (generous, tight["budget"])
     world.quotas = [pairs(client("FF.QUOTA", "CREATE", "*", *words))["quota"]
-                    for words in (("CONCURRENCY", 4), ("RATE", 60, 1),
-                                  ("RATE", 100, 1, "CONCURRENCY", 6))]
+                    for words in (("CONCURRENCY", 1), ("RATE", 15, 1),
+                                  ("RATE", 50, 1, "CONCURRENCY", 2))]
     client("FF.SECRET", "ROTATE", "k1", "ab" * 32)
 
 
@@ -569,9 +589,6 @@ def main():
                     inspection.complaints = []
                     rule(inspection)
                     check(passed, failed, rule.__name__.replace("_", " "), inspection.complaints)
-                check(passed, failed, "the server does not stall",
-                      ["a PING took %.0f ms" % world.slowest_ms]
-                      if world.slowest_ms > STALL_MS else [])
                 check(passed, failed, "the replica holds the same data",
                       [] if copies_agree(server, replica) else ["it does not"])
                 report(world)
