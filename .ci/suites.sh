@@ -18,6 +18,7 @@ export FF_MODULE
 # which are counted after each suite. Undefined behaviour also ends the process.
 reports=$(realpath -m "$out/sanitizer-reports")
 export ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1:log_path=$reports/report
+export LSAN_OPTIONS=suppressions=$PWD/.ci/server-leaks:print_suppressions=0
 export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
 
 total_passed=0

@@ -64,6 +64,12 @@ Test(cluster_limits, slots_of_this_node_are_freed) {
     cr_assert_eq(running(quota), 1);
     server_do(nodes[0], "FF.FAIL", FENCE(h), "why");
     cluster_eventually(running(quota) == 0);
+    create("QUOTA", quota);
+    cr_assert_eq(claim(nodes[0], "default", "w", "wi", "TIMEOUT", "1")->elements, 1);
+    cr_assert_eq(running(quota), 1);
+    usleep(5000);
+    server_do(nodes[0], "FF.SCANNER", "RUN", "attempt_timeout");
+    cluster_eventually(running(quota) == 0);
 }
 
 /* One reply for both: it ends, its slot comes free, and the next of the same quota is taken. */

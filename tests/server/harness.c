@@ -456,6 +456,7 @@ const char *server_digest(test_server *server) {
     for (size_t i = 0; i < keys->elements; i++) {
         bytes words[] = {text("PEXPIRETIME"), {keys->element[i]->str, keys->element[i]->len}};
         redisReply *expiry = server_send(server, 2, words);
+        cr_assert_neq(expiry->type, REDIS_REPLY_ERROR, "%s", expiry->str);
         if (expiry->integer >= 0) fprintf(out, " %s=%lld", words[1].data, expiry->integer);
         freeReplyObject(expiry);
     }

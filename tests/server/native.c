@@ -120,7 +120,7 @@ redisReply *native_receive(redisContext *connection) {
     void *reply;
     redisSetTimeout(connection, (struct timeval){.tv_sec = 10});
     cr_assert_eq(redisGetReply(connection, &reply), REDIS_OK, "no reply");
-    return reply;
+    return server_keep(reply);
 }
 
 void native_expect_blocked(test_server *server, int count) {
