@@ -4,7 +4,8 @@
 
 #include "valkeymodule.h"
 
-void ff_info_print(ValkeyModuleInfoCtx *ctx, int for_crash_report);
+void ff_info_load(ValkeyModuleCtx *ctx);
+void ff_info_unload(void);
 
 int ff_info_command(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc);
 

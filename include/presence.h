@@ -18,28 +18,28 @@
 #include "valkeymodule.h"
 
 /* name of the index, its family, whether there is one per lane, the end of its key */
-#define FF_INDEXES(X)                                                                              \
-    X(ELIGIBLE, FLOW, true, "eligible")                                                            \
-    X(DELAYED, FLOW, true, "delayed")                                                              \
-    X(ACTIVE, FLOW, true, "active")                                                                \
-    X(TERMINAL, FLOW, true, "terminal")                                                            \
-    X(SUSPENDED, FLOW, true, "suspended")                                                          \
-    X(BLOCKED_DEPENDENCIES, FLOW, true, "blocked:dependencies")                                    \
-    X(BLOCKED_BUDGET, FLOW, true, "blocked:budget")                                                \
-    X(BLOCKED_QUOTA, FLOW, true, "blocked:quota")                                                  \
-    X(BLOCKED_ROUTE, FLOW, true, "blocked:route")                                                  \
-    X(BLOCKED_OPERATOR, FLOW, true, "blocked:operator")                                            \
-    X(LEASE_EXPIRY, FLOW, false, "lease_expiry")                                                   \
-    X(ATTEMPT_TIMEOUT, FLOW, false, "attempt_timeout")                                             \
-    X(EXECUTION_DEADLINE, FLOW, false, "execution_deadline")                                       \
-    X(SUSPENSION_TIMEOUT, FLOW, false, "suspension_timeout")                                       \
-    X(PENDING_WAITPOINT_EXPIRY, FLOW, false, "pending_waitpoint_expiry")                           \
-    X(ALL_EXECUTIONS, FLOW, false, "all_executions")                                               \
-    X(FLOW_INDEX, FLOW, false, "flow_index")                                                       \
-    X(CANCEL_BACKLOG, FLOW, false, "cancel_backlog")                                               \
-    X(PENDING_CANCEL_GROUPS, FLOW, false, "pending_cancel_groups")                                 \
-    X(BUDGET_RESETS, BUDGET, false, "budget_resets")                                               \
-    X(BUDGET_POLICIES, BUDGET, false, "budget_policies")                                           \
+#define FF_INDEXES(X) \
+    X(ELIGIBLE, FLOW, true, "eligible") \
+    X(DELAYED, FLOW, true, "delayed") \
+    X(ACTIVE, FLOW, true, "active") \
+    X(TERMINAL, FLOW, true, "terminal") \
+    X(SUSPENDED, FLOW, true, "suspended") \
+    X(BLOCKED_DEPENDENCIES, FLOW, true, "blocked:dependencies") \
+    X(BLOCKED_BUDGET, FLOW, true, "blocked:budget") \
+    X(BLOCKED_QUOTA, FLOW, true, "blocked:quota") \
+    X(BLOCKED_ROUTE, FLOW, true, "blocked:route") \
+    X(BLOCKED_OPERATOR, FLOW, true, "blocked:operator") \
+    X(LEASE_EXPIRY, FLOW, false, "lease_expiry") \
+    X(ATTEMPT_TIMEOUT, FLOW, false, "attempt_timeout") \
+    X(EXECUTION_DEADLINE, FLOW, false, "execution_deadline") \
+    X(SUSPENSION_TIMEOUT, FLOW, false, "suspension_timeout") \
+    X(PENDING_WAITPOINT_EXPIRY, FLOW, false, "pending_waitpoint_expiry") \
+    X(ALL_EXECUTIONS, FLOW, false, "all_executions") \
+    X(FLOW_INDEX, FLOW, false, "flow_index") \
+    X(CANCEL_BACKLOG, FLOW, false, "cancel_backlog") \
+    X(PENDING_CANCEL_GROUPS, FLOW, false, "pending_cancel_groups") \
+    X(BUDGET_RESETS, BUDGET, false, "budget_resets") \
+    X(BUDGET_POLICIES, BUDGET, false, "budget_policies") \
     X(QUOTA_POLICIES, QUOTA, false, "quota_policies")
 
 #define FF_INDEX_ENUM(name, family, per_lane, ending) FF_INDEX_##name,

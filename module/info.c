@@ -6,17 +6,21 @@
 #include "claim/waiter.h"
 #include "config.h"
 #include "counters.h"
+#include "permission.h"
+#include "presence.h"
 #include "scan/dispatch.h"
 #include "scan/runner.h"
 #include "version.h"
 
 uint64_t ff_counters[FF_COUNTER_COUNT];
 
+static ValkeyModuleCtx *own_ctx; /* INFO comes without one that can ask the server */
+
 /* Where sections and fields go: into INFO, or into a reply. */
 typedef struct sink {
     ValkeyModuleInfoCtx *info;
     ValkeyModuleCtx *reply;
-    long fields; /* of the current section or group, when replying */
+    long fields;       /* of the current section or group, when replying */
     long outer_fields; /* of the section around the group */
     long sections;
 } sink;
@@ -151,6 +155,27 @@ static void write_claims(sink *s) {
     }
 }
 
+static unsigned long long served(ValkeyModuleCtx *ctx, ff_family family) {
+    unsigned long long count = 0;
+    for (uint32_t i = 0; i < ff_partition_count(family); i++) {
+        count += ff_partition_is_served(ctx, (ff_partition){family, (uint16_t)i});
+    }
+    return count;
+}
+
+/* What of the data is this node's, and what had to wait because it is another's. */
+static void write_cluster(sink *s) {
+    ValkeyModuleCtx *ctx = s->reply ? s->reply : own_ctx;
+    bool enabled = ValkeyModule_GetContextFlags(ctx) & VALKEYMODULE_CTX_FLAGS_CLUSTER;
+    begin_section(s, "cluster");
+    add_number(s, "cluster_enabled", enabled);
+    add_number(s, "flow_partitions_served", served(ctx, FF_FAMILY_FLOW));
+    add_number(s, "budget_partitions_served", served(ctx, FF_FAMILY_BUDGET));
+    add_number(s, "quota_partitions_served", served(ctx, FF_FAMILY_QUOTA));
+    add_number(s, "claims_left_foreign_limit", ff_counters[FF_COUNT_CLAIM_FOREIGN]);
+    add_number(s, "unblock_unknown", ff_runner_status(FF_SCANNER_UNBLOCK).totals.unknown);
+}
+
 static void write_all(sink *s) {
     begin_section(s, "engine");
     add_text(s, "version", FF_VERSION);
@@ -161,10 +186,21 @@ static void write_all(sink *s) {
     write_claims(s);
     begin_section(s, "scanners");
     add_scanners(s);
+    write_cluster(s);
 }
 
-void ff_info_print(ValkeyModuleInfoCtx *ctx, int for_crash_report) {
+static void print(ValkeyModuleInfoCtx *ctx, int for_crash_report) {
     if (!for_crash_report) write_all(&(sink){.info = ctx});
+}
+
+void ff_info_load(ValkeyModuleCtx *ctx) {
+    own_ctx = ValkeyModule_GetDetachedThreadSafeContext(ctx);
+    ValkeyModule_RegisterInfoFunc(ctx, print);
+}
+
+void ff_info_unload(void) {
+    if (own_ctx) ValkeyModule_FreeThreadSafeContext(own_ctx);
+    own_ctx = NULL;
 }
 
 int ff_info_command(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {

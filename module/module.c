@@ -31,6 +31,7 @@ __attribute__((destructor)) static void unload(void) {
     ff_presence_unload();
     ff_workers_forget();
     ff_config_unload();
+    ff_info_unload();
     ff_functions_unload();
     ff_words_unload();
 }
@@ -50,7 +51,7 @@ EXPORT int ValkeyModule_OnLoad(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, 
     ff_words_load();
     ff_functions_load();
     ff_packed_load(ctx);
-    ValkeyModule_RegisterInfoFunc(ctx, ff_info_print);
+    ff_info_load(ctx);
     if (ff_commands_load(ctx) != VALKEYMODULE_OK) return VALKEYMODULE_ERR;
     if (ff_config_load(ctx, argv, argc) != VALKEYMODULE_OK) return VALKEYMODULE_ERR;
     if (ff_claim_load(ctx) != VALKEYMODULE_OK) return VALKEYMODULE_ERR;

@@ -13,7 +13,7 @@ typedef struct index_kind {
     ff_text ending;
 } index_kind;
 
-#define FF_INDEX_KIND(name, family, per_lane, ending)                                              \
+#define FF_INDEX_KIND(name, family, per_lane, ending) \
     {FF_FAMILY_##family, per_lane, {ending, sizeof(ending) - 1}},
 static const index_kind kinds[FF_INDEX_COUNT] = {FF_INDEXES(FF_INDEX_KIND)};
 
@@ -37,7 +37,9 @@ uint16_t ff_partition_count(ff_family family) {
     return 0;
 }
 
-static size_t words_for(ff_index index) { return ff_partition_count(kinds[index].family) / 64u + 1; }
+static size_t words_for(ff_index index) {
+    return ff_partition_count(kinds[index].family) / 64u + 1;
+}
 
 static uint64_t *new_bits(ff_index index) {
     return ValkeyModule_Calloc(words_for(index), sizeof(uint64_t));

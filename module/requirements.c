@@ -126,13 +126,14 @@
 
 bool ff_requirements_met(ValkeyModuleCtx *ctx) {
     bool met = true;
-#define CHECK(name)                                                                                \
-    if (ValkeyModule_##name == NULL) {                                                             \
-        met = false;                                                                               \
-        if (ValkeyModule_Log) {                                                                    \
-            ValkeyModule_Log(ctx, "warning", "this server lacks ValkeyModule_" #name               \
-                                             ", which ff needs: use Valkey 8.0 or newer");         \
-        }                                                                                          \
+#define CHECK(name) \
+    if (ValkeyModule_##name == NULL) { \
+        met = false; \
+        if (ValkeyModule_Log) { \
+            ValkeyModule_Log(ctx, "warning", \
+                             "this server lacks ValkeyModule_" #name \
+                             ", which ff needs: use Valkey 8.0 or newer"); \
+        } \
     }
     FF_API_FUNCTIONS(CHECK)
     return met;

@@ -28,21 +28,22 @@ typedef struct ff_function_table {
 } ff_function_table;
 
 /* Makes an operation callable through pointers to its structs. */
-#define FF_ADAPT(function)                                                                         \
-    static ff_verdict function##_adapted(ff_txn *t, const void *keys, const void *args,            \
-                                         ff_result *out) {                                         \
-        return function(t, keys, args, out);                                                       \
+#define FF_ADAPT(function) \
+    static ff_verdict function##_adapted(ff_txn *t, const void *keys, const void *args, \
+                                         ff_result *out) { \
+        return function(t, keys, args, out); \
     }
 
 /* A row of a function table; further members may follow as designated initialisers. */
-#define FF_FUNCTION(wire, function, least, ...)                                                    \
-    {                                                                                              \
-        .name = (wire), .operation = function##_adapted, .least_keys = (least),                    \
-        .key_slots = sizeof(function##_keys) / sizeof(ff_str *),                                   \
-        .arg_slots = sizeof(function##_args) / sizeof(ff_str *), __VA_ARGS__                       \
+#define FF_FUNCTION(wire, function, least, ...) \
+    { \
+        .name = (wire), .operation = function##_adapted, .least_keys = (least), \
+        .key_slots = sizeof(function##_keys) / sizeof(ff_str *), \
+        .arg_slots = sizeof(function##_args) / sizeof(ff_str *), __VA_ARGS__ \
     }
 
-#define FF_FUNCTION_TABLE(array) {(array), sizeof(array) / sizeof((array)[0])}
+#define FF_FUNCTION_TABLE(array) \
+    { (array), sizeof(array) / sizeof((array)[0]) }
 
 /* One table per family, each in the file of its name. */
 extern const ff_function_table ff_admission_functions;

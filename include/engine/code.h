@@ -4,16 +4,16 @@
 #define FF_ENGINE_CODE_H
 
 /* Verdicts that count as success. */
-#define FF_SUCCESS_CODES(X)                                                                        \
-    X(OK, "OK")                                                                                    \
-    X(ALREADY_SATISFIED, "ALREADY_SATISFIED")                                                      \
-    X(DUPLICATE, "DUPLICATE")                                                                      \
-    X(ALREADY_APPLIED, "ALREADY_APPLIED")                                                          \
-    X(HARD_BREACH, "HARD_BREACH")                                                                  \
-    X(SOFT_BREACH, "SOFT_BREACH")                                                                  \
-    X(ADMITTED, "ADMITTED")                                                                        \
-    X(ALREADY_ADMITTED, "ALREADY_ADMITTED")                                                        \
-    X(RATE_EXCEEDED, "RATE_EXCEEDED")                                                              \
+#define FF_SUCCESS_CODES(X) \
+    X(OK, "OK") \
+    X(ALREADY_SATISFIED, "ALREADY_SATISFIED") \
+    X(DUPLICATE, "DUPLICATE") \
+    X(ALREADY_APPLIED, "ALREADY_APPLIED") \
+    X(HARD_BREACH, "HARD_BREACH") \
+    X(SOFT_BREACH, "SOFT_BREACH") \
+    X(ADMITTED, "ADMITTED") \
+    X(ALREADY_ADMITTED, "ALREADY_ADMITTED") \
+    X(RATE_EXCEEDED, "RATE_EXCEEDED") \
     X(CONCURRENCY_EXCEEDED, "CONCURRENCY_EXCEEDED")
 
 /* Refusals. */

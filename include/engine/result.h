@@ -10,7 +10,7 @@
 #include "store/txn.h"
 
 typedef struct ff_value {
-    ff_str *str;            /* NULL: a list */
+    ff_str *str; /* NULL: a list */
     struct ff_value *items;
     size_t count;
 } ff_value;

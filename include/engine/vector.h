@@ -23,8 +23,8 @@ void ff_vector_set_times(ff_key *core, ff_str *at);
 
 /* Empties the given fields of a hash. */
 void ff_fields_clear(ff_key *hash, const ff_word *const *fields, size_t count);
-#define FF_CLEAR(hash, ...)                                                                        \
-    ff_fields_clear((hash), (const ff_word *const[]){__VA_ARGS__},                                 \
+#define FF_CLEAR(hash, ...) \
+    ff_fields_clear((hash), (const ff_word *const[]){__VA_ARGS__}, \
                     sizeof((const ff_word *const[]){__VA_ARGS__}) / sizeof(const ff_word *))
 
 #endif

@@ -40,17 +40,17 @@ typedef enum {
 
 typedef struct ff_txn {
     ValkeyModuleCtx *ctx;
-    double now;             /* server wall clock, whole milliseconds */
-    bool strict;            /* a native command: leaves out the defects kept for the wire functions */
-    bool readonly;          /* opens keys for reading only, stages nothing */
+    double now;    /* server wall clock, whole milliseconds */
+    bool strict;   /* a native command: leaves out the defects kept for the wire functions */
+    bool readonly; /* opens keys for reading only, stages nothing */
     ff_txn_state state;
     ff_arena arena;
-    ff_key *keys;           /* in the order they were opened */
+    ff_key *keys; /* in the order they were opened */
     ff_key *last_key;
     size_t key_count;
-    ff_table key_index;     /* by name, once there are many */
-    ff_key *indexed_key;    /* up to here */
-    ff_str **strs;          /* freed at the end */
+    ff_table key_index;  /* by name, once there are many */
+    ff_key *indexed_key; /* up to here */
+    ff_str **strs;       /* freed at the end */
     size_t str_count;
     size_t str_capacity;
     struct ff_owned *owned; /* released at the end */
@@ -95,8 +95,8 @@ ff_str *ff_str_now(ff_txn *t);
 /* The texts one after the other; an absent text counts as empty. ff_arena_concat does the same
  * without making a server string. */
 ff_str *ff_str_concat(ff_txn *t, const ff_text *texts, size_t count);
-#define FF_CONCAT(t, ...)                                                                          \
-    ff_str_concat((t), (const ff_text[]){__VA_ARGS__},                                             \
+#define FF_CONCAT(t, ...) \
+    ff_str_concat((t), (const ff_text[]){__VA_ARGS__}, \
                   sizeof((const ff_text[]){__VA_ARGS__}) / sizeof(ff_text))
 
 /* Bytes of a string; absent for NULL. */

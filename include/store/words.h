@@ -437,13 +437,13 @@ typedef struct ff_word {
     X(worker_instance_id)
 
 /* Texts that are not identifiers. */
-#define FF_PHRASES(X)                                                                              \
-    X(empty, "")                                                                                   \
-    X(zero, "0")                                                                                   \
-    X(one, "1")                                                                                    \
-    X(lease_expired_detail, "lease expired, awaiting reclaim")                                     \
-    X(no_buffered_signals, "{\"total_count\":0,\"matched_count\":0,\"signal_names\":[]}")            \
-    X(waiting_children_detail, "waiting for child executions to complete")                         \
+#define FF_PHRASES(X) \
+    X(empty, "") \
+    X(zero, "0") \
+    X(one, "1") \
+    X(lease_expired_detail, "lease expired, awaiting reclaim") \
+    X(no_buffered_signals, "{\"total_count\":0,\"matched_count\":0,\"signal_names\":[]}") \
+    X(waiting_children_detail, "waiting for child executions to complete") \
     X(json_merge_patch, "json-merge-patch")
 
 #define FF_WORD_ENUM(name) FF_WORD_##name,

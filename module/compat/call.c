@@ -129,8 +129,8 @@ static int call_command(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int arg
     call.function = ff_function_find(ff_str_text(argv[NAME_AT]));
     if (call.function == NULL) return reply_unknown(ctx, argv[NAME_AT]);
     if (readonly && !call.function->readonly) {
-        return ValkeyModule_ReplyWithErrorFormat(
-            ctx, "ERR '%s' may write: call it with FF.CALL", call.function->name);
+        return ValkeyModule_ReplyWithErrorFormat(ctx, "ERR '%s' may write: call it with FF.CALL",
+                                                 call.function->name);
     }
     if (!split(argv, argc, &call)) {
         return ValkeyModule_ReplyWithError(
@@ -150,8 +150,7 @@ int ff_call_command(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
 
 int ff_call_ro_command(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
     if (ValkeyModule_IsKeysPositionRequest(ctx)) {
-        return report_keys(ctx, argv, argc,
-                           VALKEYMODULE_CMD_KEY_RO | VALKEYMODULE_CMD_KEY_ACCESS);
+        return report_keys(ctx, argv, argc, VALKEYMODULE_CMD_KEY_RO | VALKEYMODULE_CMD_KEY_ACCESS);
     }
     return call_command(ctx, argv, argc, true);
 }

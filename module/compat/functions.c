@@ -3,18 +3,10 @@
 #include "compat/function.h"
 
 static const ff_function_table *const families[] = {
-    &ff_admission_functions,
-    &ff_budget_functions,
-    &ff_claim_functions,
-    &ff_execution_functions,
-    &ff_flow_functions,
-    &ff_frame_functions,
-    &ff_lease_functions,
-    &ff_quota_functions,
-    &ff_schedule_functions,
-    &ff_signal_functions,
-    &ff_suspension_functions,
-    &ff_worker_functions,
+    &ff_admission_functions, &ff_budget_functions,     &ff_claim_functions,
+    &ff_execution_functions, &ff_flow_functions,       &ff_frame_functions,
+    &ff_lease_functions,     &ff_quota_functions,      &ff_schedule_functions,
+    &ff_signal_functions,    &ff_suspension_functions, &ff_worker_functions,
 };
 
 static const ff_function **sorted;
@@ -53,7 +45,6 @@ static int compare_name(const void *key, const void *element) {
 }
 
 const ff_function *ff_function_find(ff_text name) {
-    const ff_function **found =
-        bsearch(&name, sorted, sorted_count, sizeof *sorted, compare_name);
+    const ff_function **found = bsearch(&name, sorted, sorted_count, sizeof *sorted, compare_name);
     return found ? *found : NULL;
 }

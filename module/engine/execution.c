@@ -72,14 +72,15 @@ static bool read_remember(const ff_execution_create_keys *k, const ff_execution_
  * later calls cost: what every transition touches comes first, what a claim reads next, the rest last. */
 static void write_state(ff_key *core, const ff_execution_create_args *a, const creation *c) {
     ff_txn *t = ff_key_txn(core);
-    ff_vector vector = {W(runnable),    W(unowned), W(eligible_now), W(waiting_for_worker), W(none),
-                        W(pending_first_attempt), W(waiting),  W(empty)->str};
+    ff_vector vector = {W(runnable),     W(unowned),
+                        W(eligible_now), W(waiting_for_worker),
+                        W(none),         W(pending_first_attempt),
+                        W(waiting),      W(empty)->str};
     if (c->delayed) {
         vector.eligibility = W(not_eligible_until_time);
         vector.blocking = W(waiting_for_delay);
         vector.public_state = W(delayed);
-        vector.detail =
-            FF_CONCAT(t, FF_TEXT("delayed until "), ff_str_text(a->delay_until));
+        vector.detail = FF_CONCAT(t, FF_TEXT("delayed until "), ff_str_text(a->delay_until));
     }
     ff_vector_set(core, &vector);
 }

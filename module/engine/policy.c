@@ -9,8 +9,7 @@ static bool refuse(ff_result *out, ff_code code, ff_text detail) {
 }
 
 static bool refuse_list(ff_result *out, const char *problem) {
-    ff_text detail =
-        ff_arena_concat(&out->txn->arena, FF_TEXT("required:"), ff_text_of(problem));
+    ff_text detail = ff_arena_concat(&out->txn->arena, FF_TEXT("required:"), ff_text_of(problem));
     return refuse(out, FF_INVALID_CAPABILITIES, detail);
 }
 

@@ -77,8 +77,8 @@ size_t ff_given(const void *arguments, size_t named) {
 static bool need(ff_result *out, const void *slots, size_t needed, const char *what) {
     size_t given = ff_given(slots, needed);
     if (given == needed) return true;
-    ff_text sentence = ff_arena_printf(&out->txn->arena, "expected %zu %s, got %zu", needed, what,
-                                       given);
+    ff_text sentence =
+        ff_arena_printf(&out->txn->arena, "expected %zu %s, got %zu", needed, what, given);
     ff_bad_input(out, sentence.ptr);
     return false;
 }
@@ -92,7 +92,7 @@ bool ff_need_arguments(ff_result *out, const void *arguments, size_t needed) {
 }
 
 ff_verdict ff_too_few_arguments(ff_result *out, const char *expected, size_t given) {
-    ff_text sentence = ff_arena_printf(&out->txn->arena, "expected %s arguments, got %zu", expected,
-                                       given);
+    ff_text sentence =
+        ff_arena_printf(&out->txn->arena, "expected %s arguments, got %zu", expected, given);
     return ff_bad_input(out, sentence.ptr);
 }

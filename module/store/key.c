@@ -170,8 +170,8 @@ void ff_key_apply_copy(ff_key *key) {
     /* The command frees the value that the handle points to. */
     ValkeyModule_CloseKey(key->handle);
     key->handle = NULL;
-    ValkeyModuleCallReply *reply = ValkeyModule_Call(key->txn->ctx, "COPY", "!ssc", key->copy_from,
-                                                     key->name, "REPLACE");
+    ValkeyModuleCallReply *reply =
+        ValkeyModule_Call(key->txn->ctx, "COPY", "!ssc", key->copy_from, key->name, "REPLACE");
     if (reply) ValkeyModule_FreeCallReply(reply);
 }
 

@@ -6,8 +6,8 @@
 #include "base/number.h"
 
 enum {
-    FIELDS_FROM = 10, /* fewer fields are set faster one by one */
-    TEXT_MAX = 4095, /* what the encoder takes */
+    FIELDS_FROM = 12, /* fewer fields are set faster one by one */
+    TEXT_MAX = 4095,  /* what the encoder takes */
 };
 
 /* The server's limits; nothing is packed until they are known. */
@@ -53,6 +53,7 @@ static bool collect(const ff_cells *cells, ff_text *texts, size_t *count) {
     *count = 0;
     for (size_t i = 0; i < cells->count; i++) {
         const ff_cell *cell = &cells->items[i];
+        if (cell->change == FF_CELL_REMOVED) return false;
         if (cell->change != FF_CELL_SET) continue;
         ff_text field = cell->field->text;
         ff_text value = ff_str_text(cell->staged);
@@ -65,18 +66,20 @@ static bool collect(const ff_cells *cells, ff_text *texts, size_t *count) {
 
 bool ff_packed_write(ff_key *key) {
     if (ff_key_readable(key) || key->u.cells.count < FIELDS_FROM) return false;
+    if (key->expiry != FF_EXPIRY_KEEP) return false;
     ff_txn *t = key->txn;
     size_t count;
     ff_text *texts = ff_arena_array(&t->arena, key->u.cells.count * 2, sizeof *texts);
     if (!collect(&key->u.cells, texts, &count)) return false;
     ff_text payload = ff_listpack_payload(&t->arena, texts, count);
-    /* A handle knows what it found when it was opened: this one found nothing. */
-    ValkeyModule_CloseKey(key->handle);
-    ValkeyModuleCallReply *reply = ValkeyModule_Call(t->ctx, "RESTORE", "scb", key->name, "0",
-                                                     payload.ptr, payload.len);
+    ValkeyModuleCallReply *reply =
+        ValkeyModule_Call(t->ctx, "RESTORE", "scb", key->name, "0", payload.ptr, payload.len);
     bool written = reply && ValkeyModule_CallReplyType(reply) != VALKEYMODULE_REPLY_ERROR;
     if (reply) ValkeyModule_FreeCallReply(reply);
-    key->handle =
-        ValkeyModule_OpenKey(t->ctx, key->name, VALKEYMODULE_READ | VALKEYMODULE_WRITE);
+    if (written) {
+        /* The handle still believes that there is no such key. */
+        ValkeyModule_CloseKey(key->handle);
+        key->handle = NULL;
+    }
     return written;
 }

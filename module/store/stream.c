@@ -50,8 +50,8 @@ bool ff_stream_range(ff_key *key, ff_str *from, ff_str *to, int64_t count,
     *found = 0;
     /* Asked even of a missing key, since the ids are to be judged all the same. */
     ff_str *name = key->name ? key->name : W(empty)->str;
-    ValkeyModuleCallReply *reply = ValkeyModule_Call(t->ctx, "XRANGE", "Essscl", name, from, to,
-                                                     "COUNT", (long long)count);
+    ValkeyModuleCallReply *reply =
+        ValkeyModule_Call(t->ctx, "XRANGE", "Essscl", name, from, to, "COUNT", (long long)count);
     if (reply == NULL) return false;
     if (ValkeyModule_CallReplyType(reply) != VALKEYMODULE_REPLY_ARRAY) {
         ValkeyModule_FreeCallReply(reply);
@@ -77,8 +77,8 @@ bool ff_stream_apply(ff_key *key) {
             return false;
         e->added = true;
         char id[48];
-        int length = snprintf(id, sizeof id, "%" PRIu64 "-%" PRIu64, e->stream_id.ms,
-                              e->stream_id.seq);
+        int length =
+            snprintf(id, sizeof id, "%" PRIu64 "-%" PRIu64, e->stream_id.ms, e->stream_id.seq);
         ValkeyModule_StringAppendBuffer(NULL, e->id, id, (size_t)length);
     }
     return true;

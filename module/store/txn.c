@@ -134,9 +134,8 @@ static void close_keys(ff_txn *t) {
 
 static void publish_messages(ff_txn *t) {
     for (const struct ff_message *m = t->messages; m != NULL; m = m->next) {
-        ValkeyModuleCallReply *reply =
-            ValkeyModule_Call(t->ctx, "PUBLISH", "!bb", m->channel.ptr, m->channel.len,
-                              m->text.ptr, m->text.len);
+        ValkeyModuleCallReply *reply = ValkeyModule_Call(t->ctx, "PUBLISH", "!bb", m->channel.ptr,
+                                                         m->channel.len, m->text.ptr, m->text.len);
         if (reply) ValkeyModule_FreeCallReply(reply);
     }
 }
