@@ -43,6 +43,7 @@
     X(Free) \
     X(FreeCallReply) \
     X(FreeDict) \
+    X(FreeServerInfo) \
     X(FreeString) \
     X(FreeThreadSafeContext) \
     X(GetAbsExpire) \
@@ -52,6 +53,7 @@
     X(GetDetachedThreadSafeContext) \
     X(GetRandomBytes) \
     X(GetSelectedDb) \
+    X(GetServerInfo) \
     X(HashGet) \
     X(HashSet) \
     X(HoldString) \
@@ -79,6 +81,7 @@
     X(RegisterNumericConfig) \
     X(RegisterStringConfig) \
     X(Replicate) \
+    X(ReplicateVerbatim) \
     X(ReplySetMapLength) \
     X(ReplyWithArray) \
     X(ReplyWithCString) \
@@ -95,6 +98,7 @@
     X(ScanCursorDestroy) \
     X(ScanCursorRestart) \
     X(ScanKey) \
+    X(ServerInfoGetFieldUnsigned) \
     X(SetAbsExpire) \
     X(SetCommandACLCategories) \
     X(SetCommandInfo) \

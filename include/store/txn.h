@@ -42,6 +42,7 @@ typedef struct ff_txn {
     ValkeyModuleCtx *ctx;
     double now;    /* server wall clock, whole milliseconds */
     bool strict;   /* a native command: leaves out the defects kept for the wire functions */
+    bool heard;    /* somebody hears what is replicated */
     bool readonly; /* opens keys for reading only, stages nothing */
     ff_txn_state state;
     ff_arena arena;

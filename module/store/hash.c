@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "store/audience.h"
 #include "store/key.h"
 #include "store/packed.h"
 
@@ -233,7 +234,7 @@ static void replicate_sets(ff_key *key, ff_str **sent) {
         sent[count++] = cell->staged;
     }
     if (count == 0) return;
-    ValkeyModule_Replicate(key->txn->ctx, "HSET", "sv", key->name, sent, count);
+    FF_REPLICATE(key->txn, "HSET", "sv", key->name, sent, count);
     ff_key_notify(key, VALKEYMODULE_NOTIFY_HASH, "hset");
 }
 
@@ -245,7 +246,7 @@ static void replicate_removals(ff_key *key, ff_str **sent) {
         sent[count++] = cell->field->str;
     }
     if (count == 0) return;
-    ValkeyModule_Replicate(key->txn->ctx, "HDEL", "sv", key->name, sent, count);
+    FF_REPLICATE(key->txn, "HDEL", "sv", key->name, sent, count);
     ff_key_notify(key, VALKEYMODULE_NOTIFY_HASH, "hdel");
     ff_key_notify_if_gone(key);
 }

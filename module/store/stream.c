@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "store/audience.h"
 #include "store/key.h"
 
 ff_str *ff_stream_add(ff_key *key, int64_t maxlen, const ff_pair *pairs, size_t count) {
@@ -98,7 +99,6 @@ void ff_stream_undo(ff_key *key) {
 /* Approximate trimming depends on how the nodes filled up, so replicas are told the length that was
  * reached, as the server itself does. */
 static void replicate_entry(ff_key *key, const ff_entry *entry) {
-    ValkeyModuleCtx *ctx = key->txn->ctx;
     size_t args = entry->pair_count * 2;
     long long trimmed = 0;
     if (entry->maxlen != FF_STREAM_KEEP_ALL) {
@@ -107,10 +107,10 @@ static void replicate_entry(ff_key *key, const ff_entry *entry) {
     }
     if (trimmed > 0) {
         long long length = (long long)ValkeyModule_ValueLength(key->handle);
-        ValkeyModule_Replicate(ctx, "XADD", "scclsv", key->name, "MAXLEN", "=", length, entry->id,
-                               entry->pairs, args);
+        FF_REPLICATE(key->txn, "XADD", "scclsv", key->name, "MAXLEN", "=", length, entry->id,
+                     entry->pairs, args);
     } else {
-        ValkeyModule_Replicate(ctx, "XADD", "ssv", key->name, entry->id, entry->pairs, args);
+        FF_REPLICATE(key->txn, "XADD", "ssv", key->name, entry->id, entry->pairs, args);
     }
     ff_key_notify(key, VALKEYMODULE_NOTIFY_STREAM, "xadd");
     if (trimmed > 0) ff_key_notify(key, VALKEYMODULE_NOTIFY_STREAM, "xtrim");
@@ -122,7 +122,7 @@ static void trim(ff_key *key) {
     int flags = writes->trim_approximate ? VALKEYMODULE_STREAM_TRIM_APPROX : 0;
     if (ValkeyModule_StreamTrimByLength(key->handle, flags, writes->trim_maxlen) <= 0) return;
     long long length = (long long)ValkeyModule_ValueLength(key->handle);
-    ValkeyModule_Replicate(key->txn->ctx, "XTRIM", "sccl", key->name, "MAXLEN", "=", length);
+    FF_REPLICATE(key->txn, "XTRIM", "sccl", key->name, "MAXLEN", "=", length);
     ff_key_notify(key, VALKEYMODULE_NOTIFY_STREAM, "xtrim");
 }
 

@@ -1,3 +1,4 @@
+#include "store/audience.h"
 #include "store/key.h"
 
 ff_str *ff_string_get(ff_key *key) {
@@ -28,16 +29,15 @@ void ff_string_update(ff_key *key, ff_str *value) {
 
 void ff_string_apply(ff_key *key) {
     if (key->value == NULL) return;
-    ValkeyModuleCtx *ctx = key->txn->ctx;
     mstime_t expires_at = VALKEYMODULE_NO_EXPIRE;
     if (key->value_keeps_ttl) expires_at = ValkeyModule_GetAbsExpire(key->handle);
     ValkeyModule_TrimStringAllocation(key->value);
     ValkeyModule_StringSet(key->handle, key->value);
     if (expires_at == VALKEYMODULE_NO_EXPIRE) {
-        ValkeyModule_Replicate(ctx, "SET", "ss", key->name, key->value);
+        FF_REPLICATE(key->txn, "SET", "ss", key->name, key->value);
     } else {
         ValkeyModule_SetAbsExpire(key->handle, expires_at);
-        ValkeyModule_Replicate(ctx, "SET", "ssc", key->name, key->value, "KEEPTTL");
+        FF_REPLICATE(key->txn, "SET", "ssc", key->name, key->value, "KEEPTTL");
     }
     ff_key_notify(key, VALKEYMODULE_NOTIFY_STRING, "set");
 }

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "store/audience.h"
 #include "store/key.h"
 
 struct ff_owned {
@@ -78,7 +79,7 @@ static void apply_delete(ff_key *key) {
     if (!key->deleted || !key->on_server) return;
     if (key->handle) {
         ValkeyModule_DeleteKey(key->handle);
-        ValkeyModule_Replicate(key->txn->ctx, "DEL", "s", key->name);
+        FF_REPLICATE(key->txn, "DEL", "s", key->name);
         ff_key_notify(key, VALKEYMODULE_NOTIFY_GENERIC, "del");
         return;
     }
@@ -107,20 +108,19 @@ static void apply_writes(ff_key *key) {
 static void apply_expiry(ff_key *key) {
     if (key->expiry == FF_EXPIRY_KEEP || key->handle == NULL) return;
     if (ValkeyModule_KeyType(key->handle) == VALKEYMODULE_KEYTYPE_EMPTY) return;
-    ValkeyModuleCtx *ctx = key->txn->ctx;
     if (key->expiry == FF_EXPIRY_PERSIST) {
         if (ValkeyModule_GetAbsExpire(key->handle) == VALKEYMODULE_NO_EXPIRE) return;
         ValkeyModule_SetAbsExpire(key->handle, VALKEYMODULE_NO_EXPIRE);
-        ValkeyModule_Replicate(ctx, "PERSIST", "s", key->name);
+        FF_REPLICATE(key->txn, "PERSIST", "s", key->name);
         ff_key_notify(key, VALKEYMODULE_NOTIFY_GENERIC, "persist");
     } else if (key->expire_at <= (int64_t)key->txn->now) {
         /* An expiry in the past would leave the key until somebody looks. */
         ValkeyModule_DeleteKey(key->handle);
-        ValkeyModule_Replicate(ctx, "DEL", "s", key->name);
+        FF_REPLICATE(key->txn, "DEL", "s", key->name);
         ff_key_notify(key, VALKEYMODULE_NOTIFY_GENERIC, "del");
     } else {
         ValkeyModule_SetAbsExpire(key->handle, key->expire_at);
-        ValkeyModule_Replicate(ctx, "PEXPIREAT", "sl", key->name, (long long)key->expire_at);
+        FF_REPLICATE(key->txn, "PEXPIREAT", "sl", key->name, (long long)key->expire_at);
         ff_key_notify(key, VALKEYMODULE_NOTIFY_GENERIC, "expire");
     }
 }
@@ -141,6 +141,7 @@ static void publish_messages(ff_txn *t) {
 }
 
 bool ff_txn_commit(ff_txn *t) {
+    t->heard = ff_audience_is_there(t->ctx);
     if (t->state == FF_TXN_SOUND && !t->readonly && !add_stream_entries(t)) {
         t->state = FF_TXN_STREAM_FULL;
         for (ff_key *key = t->keys; key != NULL; key = key->next) {

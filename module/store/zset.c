@@ -1,6 +1,7 @@
 #include <math.h>
 
 #include "base/number.h"
+#include "store/audience.h"
 #include "store/key.h"
 
 void ff_zset_add(ff_key *key, ff_str *member, double score) {
@@ -96,8 +97,7 @@ static void apply_prune(ff_key *key) {
     }
     char score[FF_NUMBER_MAX];
     size_t length = ff_number_format_server(max, score);
-    ValkeyModule_Replicate(key->txn->ctx, "ZREMRANGEBYSCORE", "scb", key->name, "-inf", score,
-                           length);
+    FF_REPLICATE(key->txn, "ZREMRANGEBYSCORE", "scb", key->name, "-inf", score, length);
     ff_key_notify(key, VALKEYMODULE_NOTIFY_ZSET, "zremrangebyscore");
     ff_key_notify_if_gone(key);
 }
@@ -108,7 +108,7 @@ static void apply_add(ff_key *key, const ff_change *change) {
     if (outcome & VALKEYMODULE_ZADD_NOP) return;
     char score[FF_NUMBER_MAX];
     size_t length = ff_number_format_server(change->score, score);
-    ValkeyModule_Replicate(key->txn->ctx, "ZADD", "sbs", key->name, score, length, change->member);
+    FF_REPLICATE(key->txn, "ZADD", "sbs", key->name, score, length, change->member);
     ff_key_notify(key, VALKEYMODULE_NOTIFY_ZSET, "zadd");
 }
 
@@ -116,7 +116,7 @@ static void apply_removal(ff_key *key, const ff_change *change) {
     int removed = 0;
     ValkeyModule_ZsetRem(key->handle, change->member, &removed);
     if (!removed) return;
-    ValkeyModule_Replicate(key->txn->ctx, "ZREM", "ss", key->name, change->member);
+    FF_REPLICATE(key->txn, "ZREM", "ss", key->name, change->member);
     ff_key_notify(key, VALKEYMODULE_NOTIFY_ZSET, "zrem");
     ff_key_notify_if_gone(key);
 }
