@@ -139,18 +139,24 @@ static int64_t eligible_anywhere(test_server *server) {
         "0");
 }
 
+/* Executions whose delay is long over, in all partitions. */
+static void write_backlog(test_server *server, int from, int to) {
+    server_do(
+        server, "EVAL",
+        "for i = tonumber(ARGV[1]), tonumber(ARGV[2]) do local t = '{fp:' .. (i % 256) .. '}' "
+        "local e = t .. ':e0000000-0000-4000-8000-' .. string.format('%012d', i) "
+        "redis.call('HSET', 'ff:exec:' .. t .. ':' .. e .. ':core', 'lifecycle_phase', "
+        "'runnable', 'eligibility_state', 'not_eligible_until_time', 'delay_until', '1', "
+        "'priority', '0', 'created_at', '1', 'execution_id', e, 'namespace', 'n') "
+        "redis.call('ZADD', 'ff:idx:' .. t .. ':lane:default:delayed', 1, e) end",
+        "0", format("%d", from), format("%d", to));
+}
+
 /* A backlog is worked through in slices, while clients are served. */
 Test(scan_schedule, backlog_in_slices) {
-    enum { COUNT = 20000 };
+    enum { COUNT = 200000, CHUNK = 10000 };
     test_server *server = server_start(NULL);
-    server_do(server, "EVAL",
-              "for i = 1, tonumber(ARGV[1]) do local t = '{fp:' .. (i % 256) .. '}' "
-              "local e = t .. ':e0000000-0000-4000-8000-' .. string.format('%012d', i) "
-              "redis.call('HSET', 'ff:exec:' .. t .. ':' .. e .. ':core', 'lifecycle_phase', "
-              "'runnable', 'eligibility_state', 'not_eligible_until_time', 'delay_until', '1', "
-              "'priority', '0', 'created_at', '1', 'execution_id', e, 'namespace', 'n') "
-              "redis.call('ZADD', 'ff:idx:' .. t .. ':lane:default:delayed', 1, e) end",
-              "0", format("%d", COUNT));
+    for (int done = 0; done < COUNT; done += CHUNK) write_backlog(server, done + 1, done + CHUNK);
     server_do(server, "CONFIG", "SET", "ff.scanners", "yes");
     int answered = 0;
     while (eligible_anywhere(server) < COUNT) cr_assert(++answered < 200000);
