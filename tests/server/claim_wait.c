@@ -339,21 +339,21 @@ Test(claim_wait, a_grant_can_be_waited_for) {
 
 /* Thousands wait: one creation wakes one of them, and looks at none of the others. */
 Test(claim_wait, thousands_cost_nothing) {
-    enum { COUNT = 3000 };
-    struct rlimit files = {8192, 8192};
+    enum { COUNT = 10000 };
+    struct rlimit files = {COUNT + 2000, COUNT + 2000};
     if (setrlimit(RLIMIT_NOFILE, &files) != 0) {
         getrlimit(RLIMIT_NOFILE, &files);
         files.rlim_cur = files.rlim_max;
         setrlimit(RLIMIT_NOFILE, &files);
     }
     int count = files.rlim_cur < COUNT + 500 ? (int)files.rlim_cur / 2 : COUNT;
-    test_server *server = server_start(&(server_options){.config = "maxclients 8000\n"});
+    test_server *server = server_start(&(server_options){.config = "maxclients 10500\n"});
     redisContext **claimers = server_keep(calloc((size_t)count, sizeof *claimers));
     for (int i = 0; i < count; i++) {
         char instance[16];
         snprintf(instance, sizeof instance, "%d", i);
         claimers[i] = waiting(server, "default", "w", instance, FOREVER);
-        if (i % 100 == 99) expect_waiters(server, i + 1);
+        if (i % 500 == 499) expect_waiters(server, i + 1);
     }
     expect_waiters(server, count);
     int64_t wakeups = claims_counter(server, "wakeups");
