@@ -339,7 +339,13 @@ void server_stop(test_server *server) {
 }
 
 void server_restart(test_server *server, bool save) {
-    if (save) server_do(server, "SAVE");
+    if (save) {
+        /* A snapshot for a replica may still be under way. */
+        while (strcmp(server_info(server, "persistence", "rdb_bgsave_in_progress"), "0") != 0) {
+            sleep_ms(10);
+        }
+        server_do(server, "SAVE");
+    }
     server_stop(server);
     spawn(server);
     if (!wait_until_up(server)) {
