@@ -56,7 +56,7 @@ suite_hostile_native() { replay hostile_native.py --seconds 30; }
 # Random lives with everything switched on, and whether the data is sound when all have ended.
 suite_soak() {
     timeout --kill-after=10 "$limit" python3 tests/soak/soak.py --module "$FF_MODULE" \
-        --seconds "${SOAK_SECONDS:-60}"
+        --seconds "${SOAK_SECONDS:-20}"
 }
 
 # The examples of the documentation, and the workers in docs/examples.

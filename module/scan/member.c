@@ -26,6 +26,33 @@ static void hold_back(ff_subject *s, ff_str *eligible) {
     ff_zset_add(ff_zset_open(t, ff_subject_lane_index(s, "delayed")), s->execution_id, due);
 }
 
+/* The wire function ends a child that can never run and leaves the rest to others. Ours also takes back what the
+ * child had in hand: its lease, its place in the indexes, its slot of a quota. */
+static void take_back(ff_subject *s) {
+    static const char *const lane_indexes[] = {"eligible", "delayed", "suspended"};
+    static const char *const indexes[] = {"execution_deadline", "suspension_timeout"};
+    ff_txn *t = s->txn;
+    const ff_lease_places places = {
+        .record = ff_subject_key(s, "lease:current"),
+        .lease_expiry = ff_subject_index(s, "lease_expiry"),
+        .worker_leases = ff_subject_worker_leases(s, ff_subject_instance(s)),
+        .active = ff_subject_lane_index(s, "active"),
+        .attempt_timeout = ff_subject_index(s, "attempt_timeout"),
+    };
+    ff_slot_free(t, s->core, s->execution_id);
+    ff_lease_release(s->core, &places, s->execution_id);
+    for (size_t i = 0; i < sizeof lane_indexes / sizeof *lane_indexes; i++) {
+        ff_zset_remove(ff_zset_open(t, ff_subject_lane_index(s, lane_indexes[i])), s->execution_id);
+    }
+    for (size_t i = 0; i < sizeof indexes / sizeof *indexes; i++) {
+        ff_zset_remove(ff_zset_open(t, ff_subject_index(s, indexes[i])), s->execution_id);
+    }
+}
+
+static bool has_outcome(ff_subject *s, const ff_word *outcome) {
+    return ff_str_is(ff_hash_get(s->core, W(terminal_outcome)), outcome);
+}
+
 ff_verdict ff_member_resolve(ff_txn *t, const ff_member_edge *edge, ff_result *out) {
     ff_subject child;
     ff_text id = ff_str_text(edge->child_id);
@@ -52,7 +79,9 @@ ff_verdict ff_member_resolve(ff_txn *t, const ff_member_edge *edge, ff_result *o
     ff_dependency_resolve_args a = {edge->edge_id, edge->outcome, ff_str_now(t), edge->flow_id,
                                     edge->child_id};
     bool was_blocked = is_eligibility(&child, W(blocked_by_dependencies));
+    bool was_open = has_outcome(&child, W(none));
     ff_verdict verdict = ff_dependency_resolve(t, &k, &a, out);
+    if (was_open && has_outcome(&child, W(skipped)) && !was_blocked) take_back(&child);
     if (was_blocked && is_eligibility(&child, W(eligible_now))) hold_back(&child, k.eligible);
     return verdict;
 }
