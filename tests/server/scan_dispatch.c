@@ -161,3 +161,35 @@ Test(dispatch, messages_are_published) {
     }
     redisFree(listener);
 }
+
+/* ---- A child that is skipped while it runs ---- */
+
+static const char *join_text(const char *a, const char *b, const char *c) {
+    char *all = malloc(strlen(a) + strlen(b) + strlen(c) + 1);
+    return server_keep(strcat(strcat(strcpy(all, a), b), c));
+}
+
+/* It was claimed behind the engine's back, as after a replay; then its upstream ends badly. */
+Test(scan_dispatch, a_running_child_gives_its_lease_back) {
+    test_server *server = server_start(NULL);
+    const redisReply *flow =
+        server_call(server, "FF.FLOW", "SUBMIT", "{fp:7}",
+                    "{\"kind\":\"k\",\"members\":[{\"name\":\"a\",\"kind\":\"s\"},"
+                    "{\"name\":\"b\",\"kind\":\"s\",\"after\":[\"a\"]}]}");
+    const redisReply *members = flow->element[3];
+    const char *parent = members->element[1]->str, *child = members->element[3]->str;
+    const char *core = join_text("ff:exec:{fp:7}:", child, ":core");
+    const char *lease = join_text("ff:exec:{fp:7}:", child, ":lease:current");
+    server_do(server, "HSET", core, "lifecycle_phase", "active", "ownership_state", "leased",
+              "eligibility_state", "not_applicable", "attempt_state", "running_attempt",
+              "current_worker_instance_id", "wi", "lease_expires_at", "9999999999999");
+    server_do(server, "HSET", lease, "lease_id", "l");
+    server_do(server, "ZADD", "ff:idx:{fp:7}:lane:default:active", "9999999999999", child);
+    server_do(server, "ZADD", "ff:idx:{fp:7}:lease_expiry", "9999999999999", child);
+    server_do(server, "SADD", "ff:idx:{fp:7}:worker:wi:leases", child);
+    server_do(server, "FF.CANCEL", parent, "why", "OPERATOR");
+    cr_assert_str_eq(server_text(server, "HGET", core, "public_state"), "skipped");
+    cr_assert_eq(server_integer(server, "EXISTS", lease, "ff:idx:{fp:7}:lane:default:active",
+                                "ff:idx:{fp:7}:lease_expiry", "ff:idx:{fp:7}:worker:wi:leases"),
+                 0);
+}
