@@ -41,6 +41,7 @@ static uint64_t crc64(const unsigned char *bytes, size_t length) {
         memcpy(&next, bytes, sizeof next);
         crc ^= next;
         uint64_t sum = 0;
+#pragma GCC unroll 8
         for (int i = 0; i < 8; i++) sum ^= crc_tables[7 - i][crc >> (8 * i) & 0xff];
         crc = sum;
     }

@@ -6,7 +6,7 @@
 #include "base/number.h"
 
 enum {
-    FIELDS_FROM = 12, /* fewer fields are set faster one by one */
+    FIELDS_FROM = 8, /* fewer fields are set faster one by one */
     TEXT_MAX = 4095,  /* what the encoder takes */
 };
 
