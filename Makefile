@@ -13,6 +13,7 @@ TEST_LIBS = $(shell pkg-config --libs criterion hiredis)
 
 ifneq ($(filter-out 0 no,$(SANITIZE)),)
 OUT := $(BUILD)/asan
+SOAK_SECONDS := 20
 MODE := -O1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined
 # valkey-server is not instrumented, so the runtime must come first in its LD_PRELOAD, before
 # anything else a test puts there. Everything that starts a server takes the list from here.
@@ -20,6 +21,7 @@ SERVER_PRELOAD := $(OUT)/sanitized-server.so
 export FF_SERVER_PRELOAD = $(shell $(CC) -print-file-name=libasan.so):$(abspath $(SERVER_PRELOAD))
 else
 OUT := $(BUILD)
+SOAK_SECONDS := 60
 MODE := -O2
 endif
 
@@ -46,6 +48,10 @@ BENCH_BINARY := $(OUT)/bench/ff-bench
 CLOCK := $(OUT)/clock.so
 export FF_CLOCK := $(abspath $(CLOCK))
 
+# A second module, for tests of what others hear.
+LISTENER := $(OUT)/listener.so
+export FF_LISTENER := $(abspath $(LISTENER))
+
 RUN_SUITES = OUT=$(OUT) JOBS=$(JOBS) .ci/suites.sh
 
 # One short line for each step; V=1 shows the whole command.
@@ -67,7 +73,7 @@ help:
 	@echo 'make conformance  replay the recordings'
 	@echo 'make docs-test    run the examples of the documentation'
 	@echo 'make soak         random lives against a server with all scanners on (SECONDS=: how long)'
-	@echo 'make bench        measure everything, write bench/REPORT.md (QUICK=1: in two minutes)'
+	@echo 'make bench        measure everything, write bench/REPORT.md (20 minutes; QUICK=1: two)'
 	@echo 'make bench-wire   server time of the wire functions'
 	@echo 'make bench-claim  the claim cycle, bench-scan: unblocking, bench-flow: flows'
 	@echo 'make format       lay out the C sources with clang-format'
@@ -121,13 +127,18 @@ $(CLOCK): tests/conformance/clock.c | setup-test
 	@mkdir -p $(@D)
 	$(SHOW)$(CC) -O2 -shared -fPIC -o $@ $< -ldl
 
-test: setup-test $(MODULE) $(CLOCK) $(SERVER_PRELOAD) $(UNIT_BINARY) $(SERVER_BINARY)
-	@$(RUN_SUITES) symbols unit server conformance digest hostile hostile_native soak docs
+$(LISTENER): tests/listener/listener.c | setup-test
+	@mkdir -p $(@D)
+	$(SHOW)$(CC) -std=c17 -O2 -Wall -Wextra -isystem $(HEADER_DIR) -shared -fPIC -o $@ $<
+
+test: setup-test $(MODULE) $(CLOCK) $(LISTENER) $(SERVER_PRELOAD) $(UNIT_BINARY) $(SERVER_BINARY)
+	@SOAK_SECONDS=$(SOAK_SECONDS) $(RUN_SUITES) symbols unit server conformance digest hostile \
+		hostile_native soak docs
 
 unit: setup-test $(UNIT_BINARY)
 	@$(RUN_SUITES) unit
 
-server-test: setup-test $(MODULE) $(CLOCK) $(SERVER_PRELOAD) $(SERVER_BINARY)
+server-test: setup-test $(MODULE) $(CLOCK) $(LISTENER) $(SERVER_PRELOAD) $(SERVER_BINARY)
 	@$(RUN_SUITES) server
 
 conformance: setup-test $(MODULE) $(CLOCK) $(SERVER_PRELOAD)
@@ -158,7 +169,7 @@ LINT = cppcheck --quiet --std=c11 --enable=warning,style,performance,portability
 
 lint:
 	@.ci/setup.sh lint
-	$(LINT) $(MODULE_SOURCES)
+	$(LINT) $(MODULE_SOURCES) $(BENCH_SOURCES)
 	$(LINT) --include=.ci/criterion-for-cppcheck.h $(UNIT_SOURCES) $(SERVER_SOURCES)
 
 clean:

@@ -23,6 +23,9 @@ void ff_watch_keys(ff_watch_listener *listener);
 /* Told when all data is gone. */
 void ff_watch_flush(void (*listener)(void));
 
+/* Told when keys may have gone without an event for each: flushed, or swapped away. */
+void ff_watch_vanishing(void (*listener)(ValkeyModuleCtx *ctx));
+
 /* Whether the walk is over. */
 bool ff_watch_is_complete(void);
 

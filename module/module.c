@@ -13,6 +13,7 @@
 #include "requirements.h"
 #include "scan/runner.h"
 #include "store/audience.h"
+#include "store/event.h"
 #include "store/packed.h"
 #include "store/words.h"
 #include "version.h"
@@ -53,6 +54,7 @@ EXPORT int ValkeyModule_OnLoad(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, 
     ff_functions_load();
     ff_packed_load(ctx);
     ff_audience_load(ctx);
+    ff_event_load(ctx);
     ff_info_load(ctx);
     if (ff_commands_load(ctx) != VALKEYMODULE_OK) return VALKEYMODULE_ERR;
     if (ff_config_load(ctx, argv, argc) != VALKEYMODULE_OK) return VALKEYMODULE_ERR;

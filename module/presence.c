@@ -120,15 +120,19 @@ typedef struct named_index {
     uint16_t partition;
 } named_index;
 
+/* The last byte tells most endings apart. */
+static bool ends_with(ff_text text, ff_text ending) {
+    return text.len >= ending.len && text.ptr[text.len - 1] == ending.ptr[ending.len - 1] &&
+           memcmp(text.ptr + text.len - ending.len, ending.ptr, ending.len) == 0;
+}
+
 static bool parse_ending(ff_text rest, named_index *named) {
     const ff_text lane_prefix = FF_TEXT("lane:");
     bool per_lane = ff_text_starts_with(rest, lane_prefix);
     if (per_lane) rest = ff_text_slice(rest, lane_prefix.len, rest.len);
     for (ff_index i = 0; i < FF_INDEX_COUNT; i++) {
-        ff_text ending = kinds[i].ending;
-        if (kinds[i].per_lane != per_lane || rest.len < ending.len) continue;
-        size_t start = rest.len - ending.len;
-        if (!ff_text_equal(ff_text_slice(rest, start, rest.len), ending)) continue;
+        if (kinds[i].per_lane != per_lane || !ends_with(rest, kinds[i].ending)) continue;
+        size_t start = rest.len - kinds[i].ending.len;
         if (per_lane ? start == 0 || rest.ptr[start - 1] != ':' : start != 0) continue;
         named->index = i;
         named->lane = ff_text_slice(rest, 0, per_lane ? start - 1 : 0);

@@ -1,6 +1,7 @@
 #include "watch.h"
 
-#include "store/txn.h"
+#include "store/event.h"
+#include "store/server_event.h"
 
 enum {
     LISTENERS_MAX = 4,
@@ -17,6 +18,7 @@ static listener_list of_writes;
 static listener_list of_keys;
 static void (*of_flush[LISTENERS_MAX])(void);
 static size_t flush_count;
+static void (*of_vanishing)(ValkeyModuleCtx *ctx);
 static ValkeyModuleScanCursor *walk; /* NULL once it is over */
 
 static void add(listener_list *list, ff_watch_listener *listener) {
@@ -35,17 +37,23 @@ void ff_watch_flush(void (*listener)(void)) {
     if (flush_count < LISTENERS_MAX) of_flush[flush_count++] = listener;
 }
 
+void ff_watch_vanishing(void (*listener)(ValkeyModuleCtx *ctx)) { of_vanishing = listener; }
+
 static bool is_ours(ValkeyModuleString *key) {
     return ff_text_starts_with(ff_str_text(key), FF_TEXT("ff:"));
+}
+
+static void see_write(ValkeyModuleCtx *ctx, ValkeyModuleString *key) {
+    if (!is_ours(key) || ValkeyModule_GetSelectedDb(ctx) != 0) return;
+    tell(&of_keys, ctx, key);
+    tell(&of_writes, ctx, key);
 }
 
 static int on_key_event(ValkeyModuleCtx *ctx, int type, const char *event,
                         ValkeyModuleString *key) {
     (void)type;
     (void)event;
-    if (!is_ours(key) || ValkeyModule_GetSelectedDb(ctx) != 0) return VALKEYMODULE_OK;
-    tell(&of_keys, ctx, key);
-    tell(&of_writes, ctx, key);
+    see_write(ctx, key);
     return VALKEYMODULE_OK;
 }
 
@@ -80,19 +88,18 @@ static void start_walk(ValkeyModuleCtx *ctx) {
 
 bool ff_watch_is_complete(void) { return walk == NULL; }
 
-static void on_flush(ValkeyModuleCtx *ctx, ValkeyModuleEvent event, uint64_t sub, void *data) {
-    (void)ctx;
-    (void)event;
+static void on_flush(ValkeyModuleCtx *ctx, uint64_t sub, void *data) {
     const ValkeyModuleFlushInfo *info = data;
     if (sub != VALKEYMODULE_SUBEVENT_FLUSHDB_END || (info->dbnum != -1 && info->dbnum != 0)) return;
     for (size_t i = 0; i < flush_count; i++) of_flush[i]();
+    if (of_vanishing) of_vanishing(ctx);
 }
 
-static void on_swap(ValkeyModuleCtx *ctx, ValkeyModuleEvent event, uint64_t sub, void *data) {
-    (void)event;
+static void on_swap(ValkeyModuleCtx *ctx, uint64_t sub, void *data) {
     (void)sub;
     (void)data;
     start_walk(ctx);
+    if (of_vanishing) of_vanishing(ctx);
 }
 
 int ff_watch_load(ValkeyModuleCtx *ctx) {
@@ -100,8 +107,9 @@ int ff_watch_load(ValkeyModuleCtx *ctx) {
     if (ValkeyModule_SubscribeToKeyspaceEvents(ctx, types, on_key_event) != VALKEYMODULE_OK) {
         return VALKEYMODULE_ERR;
     }
-    ValkeyModule_SubscribeToServerEvent(ctx, ValkeyModuleEvent_FlushDB, on_flush);
-    ValkeyModule_SubscribeToServerEvent(ctx, ValkeyModuleEvent_SwapDB, on_swap);
+    ff_event_hear(see_write);
+    ff_server_event_hear(ctx, ValkeyModuleEvent_FlushDB, on_flush);
+    ff_server_event_hear(ctx, ValkeyModuleEvent_SwapDB, on_swap);
     start_walk(ctx);
     return VALKEYMODULE_OK;
 }

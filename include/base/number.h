@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 /* Room for any number in any of the forms below, NUL included. */
-enum { FF_NUMBER_MAX = 40 };
+enum { FF_NUMBER_MAX = 40, FF_DIGITS_MAX = 21 };
 
 /* Rule NUM: what strtod takes, white space around it allowed, the text ends at its first NUL. False
  * when it is not a number (absent and blank texts included); `value` is then left alone. */
@@ -24,6 +24,7 @@ size_t ff_number_format_server(double value, char buffer[FF_NUMBER_MAX]);
 
 /* Plain decimal. */
 size_t ff_integer_format(int64_t value, char buffer[FF_NUMBER_MAX]);
+size_t ff_unsigned_format(uint64_t value, char buffer[FF_DIGITS_MAX]);
 
 /* The same, into an arena. */
 ff_text ff_number_text(ff_arena *arena, double value);

@@ -20,7 +20,7 @@ typedef struct ff_cells {
     ff_cell *items;
     size_t count;
     size_t capacity;
-    uint32_t *of_word; /* position + 1 of each word's cell */
+    uint32_t *of_word; /* position + 1 of each word's cell, once there are many */
     ff_table index;    /* positions by text, once names other than words are there */
     bool indexed;
     bool loaded; /* every field of the server is in the table */

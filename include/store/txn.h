@@ -46,7 +46,8 @@ typedef struct ff_txn {
     bool readonly; /* opens keys for reading only, stages nothing */
     ff_txn_state state;
     ff_arena arena;
-    ff_key *keys; /* in the order they were opened */
+    ff_arena scratch; /* for the commit: what writing one key needs */
+    ff_key *keys;     /* in the order they were opened */
     ff_key *last_key;
     size_t key_count;
     ff_table key_index;  /* by name, once there are many */

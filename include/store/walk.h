@@ -42,6 +42,9 @@ static inline const ff_zset_entry *ff_walk_entry(const ff_walk *walk) {
 }
 void ff_walk_next(ff_walk *walk, bool stays);
 
+/* Begins a walk through a zset right behind an entry, which may be gone by now. */
+void ff_walk_seek(ff_walk *walk, ValkeyModuleCtx *ctx, ff_str *name, ff_zset_entry behind);
+
 /* Makes it ready for another walk. All zero is ready too. */
 void ff_walk_reset(ff_walk *walk);
 void ff_walk_free(ff_walk *walk);

@@ -60,18 +60,22 @@ bool ff_number_parse(ff_text text, double *value) {
     return may_be_number(text) && parse_any(text, value);
 }
 
-size_t ff_integer_format(int64_t value, char buffer[FF_NUMBER_MAX]) {
-    char reversed[FF_NUMBER_MAX];
+size_t ff_unsigned_format(uint64_t value, char buffer[FF_DIGITS_MAX]) {
+    char reversed[FF_DIGITS_MAX];
     size_t count = 0;
-    uint64_t magnitude = value < 0 ? -(uint64_t)value : (uint64_t)value;
     do {
-        reversed[count++] = (char)('0' + magnitude % 10);
-        magnitude /= 10;
-    } while (magnitude);
-    if (value < 0) reversed[count++] = '-';
+        reversed[count++] = (char)('0' + value % 10);
+        value /= 10;
+    } while (value);
     for (size_t i = 0; i < count; i++) buffer[i] = reversed[count - 1 - i];
     buffer[count] = '\0';
     return count;
+}
+
+size_t ff_integer_format(int64_t value, char buffer[FF_NUMBER_MAX]) {
+    if (value >= 0) return ff_unsigned_format((uint64_t)value, buffer);
+    buffer[0] = '-';
+    return 1 + ff_unsigned_format(-(uint64_t)value, buffer + 1);
 }
 
 size_t ff_number_format(double value, char buffer[FF_NUMBER_MAX]) {

@@ -4,19 +4,33 @@ static bool has_hyphen_before(size_t byte) {
     return byte == 4 || byte == 6 || byte == 8 || byte == 10;
 }
 
+enum { NO_DIGIT = 0x80 };
+
+/* The value of each hex digit, either case: every id that comes in is read with them. */
+static uint8_t values[256];
+
+__attribute__((constructor)) static void make_values(void) {
+    for (int byte = 0; byte < 256; byte++) {
+        int value = ff_hex_value((char)byte);
+        values[byte] = (uint8_t)(value < 0 ? NO_DIGIT : value);
+    }
+}
+
 bool ff_uuid_parse(ff_text text, ff_uuid *uuid) {
     if (!text.ptr || (text.len != FF_UUID_TEXT && text.len != FF_UUID_SIMPLE_TEXT)) return false;
     bool hyphenated = text.len == FF_UUID_TEXT;
     const char *next = text.ptr;
+    uint8_t seen = 0;
     ff_uuid result;
     for (size_t i = 0; i < sizeof(result.bytes); i++) {
         if (hyphenated && has_hyphen_before(i) && *next++ != '-') return false;
-        int high = ff_hex_value(next[0]);
-        int low = ff_hex_value(next[1]);
-        if (high < 0 || low < 0) return false;
+        uint8_t high = values[(uint8_t)next[0]];
+        uint8_t low = values[(uint8_t)next[1]];
+        seen |= high | low;
         result.bytes[i] = (uint8_t)(high << 4 | low);
         next += 2;
     }
+    if (seen & NO_DIGIT) return false;
     *uuid = result;
     return true;
 }
@@ -41,7 +55,7 @@ ff_uuid ff_uuid_v4(const uint8_t random[16]) {
 bool ff_uuid_is_canonical(ff_text text) {
     ff_uuid uuid;
     if (text.len != FF_UUID_TEXT || !ff_uuid_parse(text, &uuid)) return false;
-    char spelled[FF_UUID_TEXT];
-    ff_uuid_format(&uuid, spelled);
-    return memcmp(spelled, text.ptr, sizeof(spelled)) == 0;
+    bool upper = false;
+    for (size_t i = 0; i < FF_UUID_TEXT; i++) upper |= text.ptr[i] >= 'A' && text.ptr[i] <= 'F';
+    return !upper;
 }

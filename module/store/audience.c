@@ -1,20 +1,21 @@
 #include "store/audience.h"
 
+#include "store/server_event.h"
+
 static enum { UNKNOWN, NOBODY, SOMEBODY } audience;
 
-static void forget(ValkeyModuleCtx *ctx, ValkeyModuleEvent event, uint64_t sub, void *data) {
+static void forget(ValkeyModuleCtx *ctx, uint64_t sub, void *data) {
     (void)ctx;
-    (void)event;
     (void)sub;
     (void)data;
     audience = UNKNOWN;
 }
 
 void ff_audience_load(ValkeyModuleCtx *ctx) {
-    ValkeyModule_SubscribeToServerEvent(ctx, ValkeyModuleEvent_ForkChild, forget);
-    ValkeyModule_SubscribeToServerEvent(ctx, ValkeyModuleEvent_ReplicaChange, forget);
-    ValkeyModule_SubscribeToServerEvent(ctx, ValkeyModuleEvent_ReplicationRoleChanged, forget);
-    ValkeyModule_SubscribeToServerEvent(ctx, ValkeyModuleEvent_Loading, forget);
+    ff_server_event_hear(ctx, ValkeyModuleEvent_ForkChild, forget);
+    ff_server_event_hear(ctx, ValkeyModuleEvent_ReplicaChange, forget);
+    ff_server_event_hear(ctx, ValkeyModuleEvent_ReplicationRoleChanged, forget);
+    ff_server_event_hear(ctx, ValkeyModuleEvent_Loading, forget);
 }
 
 static bool replicates(ValkeyModuleCtx *ctx) {

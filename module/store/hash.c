@@ -5,6 +5,8 @@
 #include "store/key.h"
 #include "store/packed.h"
 
+enum { FEW_CELLS = 12, MANY_CELLS = 64 };
+
 /* Position of a word in the list of words, or -1 for a name that was made at run time. */
 static ptrdiff_t word_index(const ff_word *field) {
     return field >= ff_words && field < ff_words + FF_WORD_COUNT ? field - ff_words : -1;
@@ -28,36 +30,62 @@ static ff_cell *find_by_text(const ff_cells *cells, ff_text name) {
     return NULL;
 }
 
+/* Words are the same wherever they are spelled. */
+static ff_cell *find_word(const ff_cells *cells, const ff_word *field, ptrdiff_t word) {
+    if (cells->of_word) {
+        uint32_t position = cells->of_word[word];
+        return position ? &cells->items[position - 1] : NULL;
+    }
+    for (size_t i = 0; i < cells->count && i < FEW_CELLS; i++) {
+        if (cells->items[i].field == field) return &cells->items[i];
+    }
+    return NULL;
+}
+
 static ff_cell *find_cell(const ff_cells *cells, const ff_word *field) {
     ptrdiff_t word = word_index(field);
     if (word < 0) return find_by_text(cells, field->text);
-    uint32_t position = cells->of_word ? cells->of_word[word] : 0;
-    if (position) return &cells->items[position - 1];
-    return cells->indexed ? find_by_text(cells, field->text) : NULL;
+    ff_cell *cell = find_word(cells, field, word);
+    return cell || !cells->indexed ? cell : find_by_text(cells, field->text);
 }
 
-/* Words are found by their place in the list of words; once there are other names, everything is also found
- * by its text. */
+static void place_word(ff_cells *cells, size_t position) {
+    ptrdiff_t word = word_index(cells->items[position].field);
+    if (word >= 0) cells->of_word[word] = (uint32_t)position + 1;
+}
+
+/* Once there are many cells, words are found by their place in the list of words; once there are other names,
+ * everything is also found by its text. */
 static void remember_cell(ff_key *key, size_t position) {
     ff_cells *cells = &key->u.cells;
-    ptrdiff_t word = word_index(cells->items[position].field);
-    if (word >= 0) {
-        if (!cells->of_word) {
-            cells->of_word =
-                ff_arena_zeroed(&key->txn->arena, FF_WORD_COUNT * sizeof *cells->of_word);
-        }
-        cells->of_word[word] = (uint32_t)position + 1;
-    } else if (!cells->indexed) {
+    bool is_word = word_index(cells->items[position].field) >= 0;
+    if (cells->of_word) {
+        place_word(cells, position);
+    } else if (is_word && position >= FEW_CELLS) {
+        cells->of_word = ff_arena_zeroed(&key->txn->arena, FF_WORD_COUNT * sizeof *cells->of_word);
+        for (size_t i = 0; i <= position; i++) place_word(cells, i);
+    }
+    if (!is_word && !cells->indexed) {
         cells->indexed = true;
         for (size_t i = 0; i < position; i++) index_cell(key, i);
     }
     if (cells->indexed) index_cell(key, position);
 }
 
+/* Most hashes have a dozen fields, or about as many as an execution. */
+static void grow_cells(ff_key *key) {
+    ff_cells *cells = &key->u.cells;
+    size_t capacity = cells->capacity == 0 ? FEW_CELLS : cells->capacity * 2;
+    if (cells->capacity > 0 && capacity < MANY_CELLS) capacity = MANY_CELLS;
+    ff_cell *grown = ff_arena_array(&key->txn->arena, capacity, sizeof *grown);
+    if (cells->count) memcpy(grown, cells->items, cells->count * sizeof *grown);
+    cells->items = grown;
+    cells->capacity = capacity;
+}
+
 static ff_cell *add_cell(ff_key *key, const ff_word *field) {
     ff_cells *cells = &key->u.cells;
-    cells->items =
-        ff_txn_grow(key->txn, cells->items, cells->count, &cells->capacity, sizeof *cells->items);
+    if (cells->count == cells->capacity) grow_cells(key);
     ff_cell *cell = &cells->items[cells->count++];
     *cell = (ff_cell){.field = field, .known = !ff_key_readable(key) || cells->loaded};
     remember_cell(key, cells->count - 1);
@@ -209,53 +237,76 @@ const ff_word *ff_field(ff_txn *t, ff_text name) { return ff_field_str(t, ff_str
 static bool unchanged(const ff_cell *cell) {
     if (!cell->known) return false;
     if (cell->change == FF_CELL_REMOVED) return cell->old == NULL;
-    return ff_str_equal(cell->old, cell->staged);
+    return cell->old && ff_str_equal(cell->old, cell->staged);
 }
 
+typedef struct effect {
+    bool sets;
+    bool removes;
+} effect;
+
 /* In one go where that pays, else field by field. */
-static void write_cells(ff_key *key) {
+static effect write_cells(ff_key *key) {
     const ff_cells *cells = &key->u.cells;
-    if (ff_packed_write(key)) return;
+    effect done = {false, false};
+    if (ff_packed_write(key)) {
+        done.sets = true;
+        return done;
+    }
     for (size_t i = 0; i < cells->count; i++) {
         const ff_cell *cell = &cells->items[i];
         if (cell->change == FF_CELL_CLEAN || unchanged(cell)) continue;
+        bool is_set = cell->change == FF_CELL_SET;
         ValkeyModule_HashSet(key->handle, VALKEYMODULE_HASH_NONE, cell->field->str,
-                             cell->change == FF_CELL_SET ? cell->staged : VALKEYMODULE_HASH_DELETE,
-                             NULL);
+                             is_set ? cell->staged : VALKEYMODULE_HASH_DELETE, NULL);
+        *(is_set ? &done.sets : &done.removes) = true;
     }
+    return done;
 }
 
-static void replicate_sets(ff_key *key, ff_str **sent) {
+static size_t collect_sets(const ff_cells *cells, ff_str **sent) {
     size_t count = 0;
-    for (size_t i = 0; i < key->u.cells.count; i++) {
-        const ff_cell *cell = &key->u.cells.items[i];
+    for (size_t i = 0; i < cells->count; i++) {
+        const ff_cell *cell = &cells->items[i];
         if (cell->change != FF_CELL_SET || unchanged(cell)) continue;
         sent[count++] = cell->field->str;
         sent[count++] = cell->staged;
     }
-    if (count == 0) return;
-    FF_REPLICATE(key->txn, "HSET", "sv", key->name, sent, count);
-    ff_key_notify(key, VALKEYMODULE_NOTIFY_HASH, "hset");
+    return count;
 }
 
-static void replicate_removals(ff_key *key, ff_str **sent) {
+static size_t collect_removals(const ff_cells *cells, ff_str **sent) {
     size_t count = 0;
-    for (size_t i = 0; i < key->u.cells.count; i++) {
-        const ff_cell *cell = &key->u.cells.items[i];
+    for (size_t i = 0; i < cells->count; i++) {
+        const ff_cell *cell = &cells->items[i];
         if (cell->change != FF_CELL_REMOVED || unchanged(cell)) continue;
         sent[count++] = cell->field->str;
     }
-    if (count == 0) return;
-    FF_REPLICATE(key->txn, "HDEL", "sv", key->name, sent, count);
-    ff_key_notify(key, VALKEYMODULE_NOTIFY_HASH, "hdel");
-    ff_key_notify_if_gone(key);
+    return count;
+}
+
+static void replicate(ff_key *key, const char *command,
+                      size_t collect(const ff_cells *cells, ff_str **sent)) {
+    ff_txn *t = key->txn;
+    ff_str **sent = NULL;
+    size_t count = 0;
+    if (t->heard) {
+        sent = ff_arena_array(&t->scratch, key->u.cells.count * 2, sizeof *sent);
+        count = collect(&key->u.cells, sent);
+    }
+    FF_REPLICATE(t, command, "sv", key->name, sent, count);
 }
 
 void ff_hash_apply(ff_key *key) {
-    size_t most = key->u.cells.count * 2;
-    if (most == 0) return;
-    ff_str **sent = ff_arena_alloc(&key->txn->arena, most * sizeof *sent);
-    write_cells(key);
-    replicate_sets(key, sent);
-    replicate_removals(key, sent);
+    if (key->u.cells.count == 0) return;
+    effect done = write_cells(key);
+    if (done.sets) {
+        replicate(key, "HSET", collect_sets);
+        ff_key_notify(key, VALKEYMODULE_NOTIFY_HASH, "hset");
+    }
+    if (done.removes) {
+        replicate(key, "HDEL", collect_removals);
+        ff_key_notify(key, VALKEYMODULE_NOTIFY_HASH, "hdel");
+        ff_key_notify_if_gone(key);
+    }
 }

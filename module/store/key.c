@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "store/event.h"
+
 static const int key_types[] = {
     [FF_HASH] = VALKEYMODULE_KEYTYPE_HASH,     [FF_ZSET] = VALKEYMODULE_KEYTYPE_ZSET,
     [FF_SET] = VALKEYMODULE_KEYTYPE_SET,       [FF_STRING] = VALKEYMODULE_KEYTYPE_STRING,
@@ -177,12 +179,11 @@ void ff_key_apply_copy(ff_key *key) {
 
 void ff_key_notify(ff_key *key, int type, const char *event) {
     ValkeyModule_SignalModifiedKey(key->txn->ctx, key->name);
-    ValkeyModule_NotifyKeyspaceEvent(key->txn->ctx, type, event, key->name);
+    ff_event_send(key->txn->ctx, type, event, key->name);
 }
 
 void ff_key_notify_if_gone(ff_key *key) {
     if (ValkeyModule_KeyType(key->handle) == VALKEYMODULE_KEYTYPE_EMPTY) {
-        ValkeyModule_NotifyKeyspaceEvent(key->txn->ctx, VALKEYMODULE_NOTIFY_GENERIC, "del",
-                                         key->name);
+        ff_event_send(key->txn->ctx, VALKEYMODULE_NOTIFY_GENERIC, "del", key->name);
     }
 }

@@ -4,47 +4,39 @@
 
 #include "base/listpack.h"
 #include "base/number.h"
+#include "store/server_event.h"
+#include "store/setting.h"
 
 enum {
     FIELDS_FROM = 8, /* fewer fields are set faster one by one */
-    TEXT_MAX = 4095,  /* what the encoder takes */
+    TEXT_MAX = 4095, /* what the encoder takes */
 };
 
 /* The server's limits; nothing is packed until they are known. */
 static size_t max_fields;
 static size_t max_text;
 
-static size_t read_setting(ValkeyModuleCtx *ctx, const char *name) {
-    ValkeyModuleCallReply *reply = ValkeyModule_Call(ctx, "CONFIG", "cc", "GET", name);
-    if (reply == NULL) return 0;
-    int64_t value = 0;
-    ValkeyModuleCallReply *text = ValkeyModule_CallReplyType(reply) == VALKEYMODULE_REPLY_ARRAY
-                                      ? ValkeyModule_CallReplyArrayElement(reply, 1)
-                                      : NULL;
-    if (text) {
-        size_t length;
-        const char *digits = ValkeyModule_CallReplyStringPtr(text, &length);
-        if (!ff_integer_parse(ff_text_make(digits, length), &value)) value = 0;
-    }
-    ValkeyModule_FreeCallReply(reply);
+static size_t read_limit(ValkeyModuleCtx *ctx, const char *name) {
+    char room[FF_SETTING_MAX];
+    int64_t value;
+    if (!ff_integer_parse(ff_setting_read(ctx, name, room), &value)) return 0;
     return value > 0 ? (size_t)value : 0;
 }
 
 static void read_limits(ValkeyModuleCtx *ctx) {
-    max_fields = read_setting(ctx, "hash-max-listpack-entries");
-    max_text = read_setting(ctx, "hash-max-listpack-value");
+    max_fields = read_limit(ctx, "hash-max-listpack-entries");
+    max_text = read_limit(ctx, "hash-max-listpack-value");
     if (max_text > TEXT_MAX) max_text = TEXT_MAX;
 }
 
-static void on_config(ValkeyModuleCtx *ctx, ValkeyModuleEvent event, uint64_t sub, void *data) {
-    (void)event;
+static void on_config(ValkeyModuleCtx *ctx, uint64_t sub, void *data) {
     (void)sub;
     (void)data;
     read_limits(ctx);
 }
 
 void ff_packed_load(ValkeyModuleCtx *ctx) {
-    ValkeyModule_SubscribeToServerEvent(ctx, ValkeyModuleEvent_Config, on_config);
+    ff_server_event_hear(ctx, ValkeyModuleEvent_Config, on_config);
     read_limits(ctx);
 }
 
@@ -69,9 +61,9 @@ bool ff_packed_write(ff_key *key) {
     if (key->expiry != FF_EXPIRY_KEEP) return false;
     ff_txn *t = key->txn;
     size_t count;
-    ff_text *texts = ff_arena_array(&t->arena, key->u.cells.count * 2, sizeof *texts);
+    ff_text *texts = ff_arena_array(&t->scratch, key->u.cells.count * 2, sizeof *texts);
     if (!collect(&key->u.cells, texts, &count)) return false;
-    ff_text payload = ff_listpack_payload(&t->arena, texts, count);
+    ff_text payload = ff_listpack_payload(&t->scratch, texts, count);
     ValkeyModuleCallReply *reply =
         ValkeyModule_Call(t->ctx, "RESTORE", "scb", key->name, "0", payload.ptr, payload.len);
     bool written = reply && ValkeyModule_CallReplyType(reply) != VALKEYMODULE_REPLY_ERROR;

@@ -165,6 +165,6 @@ static const ff_change *apply_run(ff_key *key, const ff_change *run, ff_str **me
 void ff_set_apply(ff_key *key) {
     const ff_change *run = key->u.changes.first;
     if (run == NULL) return;
-    ff_str **members = ff_arena_array(&key->txn->arena, key->u.changes.count, sizeof(ff_str *));
+    ff_str **members = ff_arena_array(&key->txn->scratch, key->u.changes.count, sizeof(ff_str *));
     while (run) run = apply_run(key, run, members);
 }

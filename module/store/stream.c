@@ -1,8 +1,7 @@
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "store/audience.h"
 #include "store/key.h"
 
@@ -71,16 +70,21 @@ bool ff_stream_range(ff_key *key, ff_str *from, ff_str *to, int64_t count,
     return true;
 }
 
+static void spell_id(const ff_entry *entry) {
+    char id[2 * FF_DIGITS_MAX];
+    size_t length = ff_unsigned_format(entry->stream_id.ms, id);
+    id[length++] = '-';
+    length += ff_unsigned_format(entry->stream_id.seq, id + length);
+    ValkeyModule_StringAppendBuffer(NULL, entry->id, id, length);
+}
+
 bool ff_stream_apply(ff_key *key) {
     for (ff_entry *e = key->u.stream.first; e != NULL; e = e->next) {
         if (ValkeyModule_StreamAdd(key->handle, VALKEYMODULE_STREAM_ADD_AUTOID, &e->stream_id,
                                    e->pairs, (long)e->pair_count) != VALKEYMODULE_OK)
             return false;
         e->added = true;
-        char id[48];
-        int length =
-            snprintf(id, sizeof id, "%" PRIu64 "-%" PRIu64, e->stream_id.ms, e->stream_id.seq);
-        ValkeyModule_StringAppendBuffer(NULL, e->id, id, (size_t)length);
+        spell_id(e);
     }
     return true;
 }

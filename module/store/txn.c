@@ -22,6 +22,11 @@ struct ff_message {
 static char first_block[32 * 1024];
 static bool first_block_taken;
 
+/* Likewise for commits; a second one can only begin within the first if another module calls a command when it
+ * hears of a write. */
+static char scratch_block[16 * 1024];
+static bool scratch_block_taken;
+
 void ff_txn_begin(ff_txn *t, ValkeyModuleCtx *ctx, bool readonly) {
     memset(t, 0, sizeof *t);
     t->ctx = ctx;
@@ -125,6 +130,19 @@ static void apply_expiry(ff_key *key) {
     }
 }
 
+static void apply_keys(ff_txn *t) {
+    bool is_first = !scratch_block_taken;
+    scratch_block_taken = true;
+    ff_arena_init(&t->scratch, is_first ? scratch_block : NULL, sizeof scratch_block);
+    for (ff_key *key = t->keys; key != NULL; key = key->next) {
+        apply_delete(key);
+        apply_writes(key);
+        apply_expiry(key);
+        ff_arena_release(&t->scratch);
+    }
+    if (is_first) scratch_block_taken = false;
+}
+
 static void close_keys(ff_txn *t) {
     for (ff_key *key = t->keys; key != NULL; key = key->next) {
         if (key->handle) ValkeyModule_CloseKey(key->handle);
@@ -152,13 +170,7 @@ bool ff_txn_commit(ff_txn *t) {
         close_keys(t);
         return false;
     }
-    if (!t->readonly) {
-        for (ff_key *key = t->keys; key != NULL; key = key->next) {
-            apply_delete(key);
-            apply_writes(key);
-            apply_expiry(key);
-        }
-    }
+    if (!t->readonly) apply_keys(t);
     close_keys(t);
     publish_messages(t);
     return true;

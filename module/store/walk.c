@@ -45,8 +45,9 @@ static void take_by_score(ff_walk *walk, ValkeyModuleKey *key, double max, size_
     ValkeyModule_ZsetRangeStop(key);
 }
 
-static long long count_below(ValkeyModuleCtx *ctx, ff_str *name, double score) {
-    ff_str *bound = ValkeyModule_CreateStringPrintf(NULL, "(%.17g", score);
+static long long count_up_to(ValkeyModuleCtx *ctx, ff_str *name, double score, bool exclusive) {
+    const char *mark = exclusive ? "(" : "";
+    ff_str *bound = ValkeyModule_CreateStringPrintf(NULL, "%s%.17g", mark, score);
     ValkeyModuleCallReply *reply = ValkeyModule_Call(ctx, "ZCOUNT", "scs", name, "-inf", bound);
     long long count = reply ? ValkeyModule_CallReplyInteger(reply) : 0;
     if (reply) ValkeyModule_FreeCallReply(reply);
@@ -71,7 +72,7 @@ static void put_pair(ff_walk *walk, ValkeyModuleCallReply *reply, size_t i, doub
 
 static void take_by_rank(ff_walk *walk, ValkeyModuleCtx *ctx, ff_str *name, double max,
                          size_t most) {
-    long long first = count_below(ctx, name, walk->score) + (long long)walk->kept;
+    long long first = count_up_to(ctx, name, walk->score, true) + (long long)walk->kept;
     ValkeyModuleCallReply *reply = ValkeyModule_Call(ctx, "ZRANGE", "sllc", name, first,
                                                      first + (long long)most - 1, "WITHSCORES");
     size_t pairs = reply ? ValkeyModule_CallReplyLength(reply) / 2 : 0;
@@ -95,6 +96,35 @@ ff_walk_state ff_walk_zset(ff_walk *walk, ValkeyModuleCtx *ctx, ff_str *name, do
     if (type != VALKEYMODULE_KEYTYPE_ZSET) return FF_WALK_WRONG_TYPE;
     if (walk->kept > STEP_OVER_MOST) take_by_rank(walk, ctx, name, max, most);
     return state_of(walk);
+}
+
+/* Whether the member at a rank comes after the text, as members of one score are ordered. */
+static bool is_after(ValkeyModuleCtx *ctx, ff_str *name, long long rank, ff_text text) {
+    ValkeyModuleCallReply *reply = ValkeyModule_Call(ctx, "ZRANGE", "sll", name, rank, rank);
+    ValkeyModuleCallReply *first = reply ? ValkeyModule_CallReplyArrayElement(reply, 0) : NULL;
+    ff_text member = FF_TEXT_ABSENT;
+    if (first) member.ptr = ValkeyModule_CallReplyStringPtr(first, &member.len);
+    bool after = first == NULL || ff_text_compare(member, text) > 0;
+    if (reply) ValkeyModule_FreeCallReply(reply);
+    return after;
+}
+
+void ff_walk_seek(ff_walk *walk, ValkeyModuleCtx *ctx, ff_str *name, ff_zset_entry behind) {
+    ff_walk_reset(walk);
+    long long first = count_up_to(ctx, name, behind.score, true);
+    long long from = first;
+    long long to = count_up_to(ctx, name, behind.score, false);
+    while (from < to) {
+        long long middle = from + (to - from) / 2;
+        if (is_after(ctx, name, middle, ff_str_text(behind.member))) {
+            to = middle;
+        } else {
+            from = middle + 1;
+        }
+    }
+    walk->started = true;
+    walk->score = behind.score;
+    walk->kept = (size_t)(from - first);
 }
 
 static void take_member(ValkeyModuleKey *key, ValkeyModuleString *field, ValkeyModuleString *value,

@@ -107,7 +107,7 @@ static void apply_add(ff_key *key, const ff_change *change) {
     ValkeyModule_ZsetAdd(key->handle, change->score, change->member, &outcome);
     if (outcome & VALKEYMODULE_ZADD_NOP) return;
     char score[FF_NUMBER_MAX];
-    size_t length = ff_number_format_server(change->score, score);
+    size_t length = key->txn->heard ? ff_number_format_server(change->score, score) : 0;
     FF_REPLICATE(key->txn, "ZADD", "sbs", key->name, score, length, change->member);
     ff_key_notify(key, VALKEYMODULE_NOTIFY_ZSET, "zadd");
 }
@@ -121,9 +121,11 @@ static void apply_removal(ff_key *key, const ff_change *change) {
     ff_key_notify_if_gone(key);
 }
 
+/* Of several changes of one member only the last counts. */
 void ff_zset_apply(ff_key *key) {
     if (key->u.changes.pruned) apply_prune(key);
     for (const ff_change *c = key->u.changes.first; c != NULL; c = c->next) {
+        if (ff_change_find(key, c->member) != c) continue;
         if (c->removed) {
             apply_removal(key, c);
         } else {

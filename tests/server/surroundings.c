@@ -218,6 +218,48 @@ Test(notifications, writes_are_announced) {
     redisFree(subscriber);
 }
 
+static long long heard(test_server *server) { return server_integer(server, "LISTENER.COUNT"); }
+
+static void create_one(test_server *server) {
+    server_do(server, "FF.CREATE", "*", "default", "job");
+}
+
+/* While nobody else is there, events stay inside the module. */
+Test(notifications, a_module_that_comes_later_hears_them) {
+    const char *listener = getenv("FF_LISTENER");
+    cr_assert_not_null(listener, "FF_LISTENER is not set");
+    test_server *server = server_start(NULL);
+    create_one(server);
+    server_do(server, "MODULE", "LOAD", listener);
+    cr_assert_eq(heard(server), 0);
+    create_one(server);
+    long long of_one = heard(server);
+    cr_assert_geq(of_one, 3);
+    server_do(server, "CONFIG", "SET", "notify-keyspace-events", "");
+    create_one(server);
+    cr_assert_eq(heard(server), 2 * of_one);
+    server_do(server, "MODULE", "UNLOAD", "listener");
+    create_one(server);
+    server_do(server, "MODULE", "LOAD", listener);
+    create_one(server);
+    cr_assert_eq(heard(server), of_one);
+}
+
+Test(notifications, clients_hear_them_as_long_as_the_setting_says) {
+    test_server *server = server_start(&(server_options){.config = "notify-keyspace-events EA"});
+    redisContext *subscriber = server_connect(server);
+    connection_call(subscriber, "PSUBSCRIBE", "__keyevent@0__:*");
+    create_one(server);
+    server_do(server, "INCR", "end");
+    cr_assert_not_null(strstr(events_until(subscriber, "incrby"), "zadd ff:idx:"));
+    server_do(server, "CONFIG", "SET", "notify-keyspace-events", "");
+    create_one(server);
+    server_do(server, "CONFIG", "SET", "notify-keyspace-events", "EA");
+    server_do(server, "INCR", "end");
+    cr_assert_str_eq(events_until(subscriber, "incrby"), "incrby end\n");
+    redisFree(subscriber);
+}
+
 /* WATCH must notice what the module writes. */
 Test(notifications, watched_keys_are_touched) {
     test_server *server = start();
