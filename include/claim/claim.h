@@ -10,30 +10,57 @@
 
 #include "claim/order.h"
 #include "commands/answer.h"
+#include "store/txn.h"
 
-/* How far a search has come, for one that goes on in several calls: the partitions passed in the
- * ring, for each lane and source. */
+/* Where a search goes on in one of the two sources of a lane: so many partitions further in the ring,
+ * and there behind an entry (member NULL: at the beginning). */
+typedef struct ff_claim_stop {
+    uint32_t offset;
+    ff_zset_entry behind;
+    long long taken; /* from that partition so far */
+} ff_claim_stop;
+
 typedef struct ff_claim_place {
-    uint32_t queued;
-    uint32_t lapsed;
+    ff_claim_stop queued;
+    ff_claim_stop lapsed;
 } ff_claim_place;
 
 typedef struct ff_claim_search {
     uint32_t start;         /* where the ring begins */
-    ff_claim_place *places; /* one for each lane of the order, all zero at the beginning */
-    bool exhausted;  /* set by the call: there is nothing more for the worker, as far as is known */
-    double retry_at; /* set by the call: when that may change by time alone; infinity: never */
+    ff_claim_place *places; /* one for each lane of the order */
+    size_t place_count;
+    bool skipped; /* a partition that had more, since the search began */
+    /* Set by each call: */
+    bool exhausted;  /* there is nothing more for the worker, as far as is known */
+    bool cut;        /* a partition was left before its end; the places say where */
+    double retry_at; /* when there may be something by time alone; infinity: never */
 } ff_claim_search;
 
-/* Begins a search for the worker. The places must be zeroed by the caller. */
+/* How much one call may look at. */
+typedef struct ff_claim_bounds {
+    long long partitions; /* of each lane and source, counting those that hold something */
+    long long passed;     /* candidates parked or stepped over */
+    long long strangers; /* of other tenants and lanes: so many in each partition, on the average */
+    bool thorough;       /* ends where it has to leave a partition early, to go on there */
+} ff_claim_bounds;
+
+/* What the configuration allows to a call. */
+ff_claim_bounds ff_claim_bounds_configured(void);
+
+/* Makes a search that has not begun; its places go into the arena, which must outlive it. */
+void ff_claim_search_make(ff_claim_search *search, const ff_claim_order *order, ff_arena *arena);
+
+/* Begins it, or begins it anew, for the worker. */
 void ff_claim_search_begin(ff_claim_search *search, const ff_claim_order *order);
 
-/* Hands out up to order->count executions and appends a map for each to the list, whose
- * transaction must have no key open. The writes are committed when it returns. `search` is NULL
- * unless it goes on. In a cluster it must run without a key declared (commands/request.h).
- * Returns how many were handed out. */
+/* Gives back what the places hold. */
+void ff_claim_search_end(ff_claim_search *search);
+
+/* Hands out executions and appends a map for each to the list, whose transaction must have no key
+ * open, until that has order->count maps. The writes are committed when it returns. In a cluster it
+ * must run without a key declared (commands/request.h). Returns how many were handed out. */
 size_t ff_claim_run(ValkeyModuleCtx *ctx, const ff_claim_order *order, ff_claim_search *search,
-                    ff_answer *list);
+                    const ff_claim_bounds *bounds, ff_answer *list);
 
 /* What each lane has seen; lanes that were never claimed from are not among them. */
 typedef struct ff_claim_lane {

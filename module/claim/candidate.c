@@ -6,7 +6,6 @@
 #include "claim/waiter.h"
 #include "counters.h"
 #include "engine/admission.h"
-#include "engine/completion.h"
 #include "engine/grant.h"
 #include "engine/keyname.h"
 #include "engine/mint.h"
@@ -209,12 +208,30 @@ static bool is_promised(candidate *c, ff_str *grant_name) {
     return true;
 }
 
-static ff_grant_issue_args grant_args(candidate *c) {
+static bool has_worked(ff_verdict verdict, const ff_result *result) {
+    return verdict == FF_COMMIT && result->code == FF_OK;
+}
+
+/* Issues the grant for the claim to spend, unless it is out already. */
+static bool issue_grant(candidate *c, bool lapsed) {
     const ff_claim_call *call = c->call;
     ff_str *empty = W(empty)->str;
-    return (ff_grant_issue_args){c->execution_id, call->worker, call->instance,
-                                 call->lane_name, empty,        call->grant_ttl,
-                                 empty,           empty,        call->capabilities};
+    ff_str *core = c->subject.core_name;
+    ff_str *grant = ff_subject_key(&c->subject, "claim_grant");
+    if (is_promised(c, grant)) return false;
+    ff_result granted = {.txn = &c->txn};
+    ff_grant_issue_args args = {c->execution_id, call->worker, call->instance,
+                                call->lane_name, empty,        call->grant_ttl,
+                                empty,           empty,        call->capabilities};
+    ff_verdict verdict;
+    if (lapsed) {
+        ff_grant_issue_reclaim_keys keys = {core, grant, c->spot->index};
+        verdict = ff_grant_issue_reclaim(&c->txn, &keys, &args, &granted);
+    } else {
+        ff_grant_issue_keys keys = {core, grant, c->spot->index};
+        verdict = ff_grant_issue(&c->txn, &keys, &args, &granted);
+    }
+    return has_worked(verdict, &granted);
 }
 
 static ff_claim_outcome hand_out(candidate *c, const ff_result *result) {
@@ -325,23 +342,14 @@ static ff_claim_outcome stop_at_grant(candidate *c) {
     return FF_CLAIM_TAKEN;
 }
 
-/* Issues the grant and spends it. */
 static ff_claim_outcome take_queued(candidate *c) {
-    ff_result granted = {.txn = &c->txn};
     ff_result claimed = {.txn = &c->txn};
-    ff_grant_issue_args args = grant_args(c);
-    ff_grant_issue_keys keys = {c->subject.core_name, ff_subject_key(&c->subject, "claim_grant"),
-                                c->spot->index};
-    ff_verdict verdict = ff_grant_issue(&c->txn, &keys, &args, &granted);
-    if (verdict != FF_COMMIT || granted.code != FF_OK) {
-        if (granted.code == FF_GRANT_ALREADY_EXISTS) (void)is_promised(c, keys.grant);
-        return pass(c, FF_COUNT_CLAIM_REFUSED);
-    }
+    if (!issue_grant(c, false)) return pass(c, FF_COUNT_CLAIM_REFUSED);
     if (c->call->order->grant_ttl_ms) return stop_at_grant(c);
     bool interrupted =
         ff_str_is(ff_hash_get(c->subject.core, W(attempt_state)), W(attempt_interrupted));
-    verdict = interrupted ? claim_resumed(c, &claimed) : claim_fresh(c, &claimed);
-    if (verdict != FF_COMMIT || claimed.code != FF_OK) return pass(c, FF_COUNT_CLAIM_REFUSED);
+    ff_verdict verdict = interrupted ? claim_resumed(c, &claimed) : claim_fresh(c, &claimed);
+    if (!has_worked(verdict, &claimed)) return pass(c, FF_COUNT_CLAIM_REFUSED);
     return hand_out(c, &claimed);
 }
 
@@ -360,19 +368,6 @@ static ff_claim_outcome decide_queued(candidate *c) {
     ff_limit limit = ff_limits_budgets(&c->call->limits, &c->txn, core, &detail);
     if (limit == FF_LIMIT_FREE) limit = ff_limits_quota(&c->txn, core, c->execution_id, &detail);
     return limit == FF_LIMIT_FREE ? take_queued(c) : limited(c, limit, detail);
-}
-
-ff_claim_outcome ff_candidate_queued(ff_claim_call *call, const ff_claim_spot *spot,
-                                     ff_str *execution_id) {
-    candidate c = {.call = call, .spot = spot, .execution_id = execution_id};
-    if (!is_at_home(&c)) {
-        ff_count(FF_COUNT_CLAIM_UNREADABLE);
-        return FF_CLAIM_PASSED;
-    }
-    begin(&c);
-    ff_claim_outcome outcome = decide_queued(&c);
-    ff_txn_end(&c.txn);
-    return outcome;
 }
 
 /* ---- Lapsed and revoked leases ---- */
@@ -404,29 +399,19 @@ static bool mark(candidate *c, ff_claim_outcome *outcome) {
 }
 
 /* Reclaimed too often: the execution has ended instead. */
-static ff_claim_outcome end_over_cap(candidate *c, ff_str *grant) {
-    ff_key_delete(ff_hash_open(&c->txn, grant));
-    ff_completion_note(&c->txn, ff_hash_get(c->subject.core, W(flow_id)), c->execution_id);
+static ff_claim_outcome end_over_cap(candidate *c) {
+    ff_key_delete(ff_hash_open(&c->txn, ff_subject_key(&c->subject, "claim_grant")));
     ff_slot_free(&c->txn, c->subject.core, c->execution_id);
     if (!keep(c)) return FF_CLAIM_PASSED;
     ff_count(FF_COUNT_CLAIM_ENDED);
     return FF_CLAIM_PARKED;
 }
 
-static ff_claim_outcome take_over(candidate *c) {
+static ff_verdict reclaim(candidate *c, ff_result *result) {
     const ff_claim_call *call = c->call;
-    ff_result granted = {.txn = &c->txn};
-    ff_result claimed = {.txn = &c->txn};
     ff_claim_reclaim_keys keys =
         ff_subject_claim_reclaim_keys(&c->subject, call->lane->name, call->order->instance);
-    if (is_promised(c, keys.grant)) return pass(c, FF_COUNT_CLAIM_REFUSED);
-    ff_grant_issue_reclaim_keys grant_keys = {keys.core, keys.grant, keys.lease_expiry};
-    ff_grant_issue_args args = grant_args(c);
-    if (ff_grant_issue_reclaim(&c->txn, &grant_keys, &args, &granted) != FF_COMMIT ||
-        granted.code != FF_OK) {
-        return pass(c, FF_COUNT_CLAIM_REFUSED);
-    }
-    ff_claim_reclaim_args reclaim = {
+    ff_claim_reclaim_args args = {
         .execution_id = c->execution_id,
         .worker_id = call->worker,
         .worker_instance_id = call->instance,
@@ -435,9 +420,24 @@ static ff_claim_outcome take_over(candidate *c) {
         .lease_ttl_ms = call->lease,
         .attempt_id = ff_mint_id(&c->txn),
     };
-    ff_verdict verdict = ff_claim_reclaim(&c->txn, &keys, &reclaim, &claimed);
-    if (claimed.code == FF_MAX_RETRIES_EXHAUSTED) return end_over_cap(c, keys.grant);
-    if (verdict != FF_COMMIT || claimed.code != FF_OK) return pass(c, FF_COUNT_CLAIM_REFUSED);
+    return ff_claim_reclaim(&c->txn, &keys, &args, result);
+}
+
+/* A reclaim knows no attempt timeout: that of the former attempt goes on, unless the worker gives one. */
+static void set_timeout(candidate *c) {
+    int64_t timeout = c->call->order->timeout_ms;
+    if (timeout == 0) return;
+    ff_key *timeouts = ff_zset_open(&c->txn, ff_subject_index(&c->subject, "attempt_timeout"));
+    ff_zset_add(timeouts, c->execution_id, c->txn.now + (double)timeout);
+}
+
+static ff_claim_outcome take_over(candidate *c) {
+    ff_result claimed = {.txn = &c->txn};
+    if (!issue_grant(c, true)) return pass(c, FF_COUNT_CLAIM_REFUSED);
+    ff_verdict verdict = reclaim(c, &claimed);
+    if (claimed.code == FF_MAX_RETRIES_EXHAUSTED) return end_over_cap(c);
+    if (!has_worked(verdict, &claimed)) return pass(c, FF_COUNT_CLAIM_REFUSED);
+    set_timeout(c);
     return hand_out(c, &claimed);
 }
 
@@ -455,15 +455,27 @@ static ff_claim_outcome decide_lapsed(candidate *c) {
     return mark(c, &outcome) ? take_over(c) : outcome;
 }
 
-ff_claim_outcome ff_candidate_lapsed(ff_claim_call *call, const ff_claim_spot *spot,
-                                     ff_str *execution_id) {
+/* ---- Either ---- */
+
+static ff_claim_outcome consider(ff_claim_call *call, const ff_claim_spot *spot,
+                                 ff_str *execution_id, ff_claim_outcome decide(candidate *)) {
     candidate c = {.call = call, .spot = spot, .execution_id = execution_id};
     if (!is_at_home(&c)) {
         ff_count(FF_COUNT_CLAIM_UNREADABLE);
         return FF_CLAIM_PASSED;
     }
     begin(&c);
-    ff_claim_outcome outcome = decide_lapsed(&c);
+    ff_claim_outcome outcome = decide(&c);
     ff_txn_end(&c.txn);
     return outcome;
+}
+
+ff_claim_outcome ff_candidate_queued(ff_claim_call *call, const ff_claim_spot *spot,
+                                     ff_str *execution_id) {
+    return consider(call, spot, execution_id, decide_queued);
+}
+
+ff_claim_outcome ff_candidate_lapsed(ff_claim_call *call, const ff_claim_spot *spot,
+                                     ff_str *execution_id) {
+    return consider(call, spot, execution_id, decide_lapsed);
 }

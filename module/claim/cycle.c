@@ -6,6 +6,7 @@
 #include "claim/claim.h"
 #include "claim/lapse.h"
 #include "claim/slot.h"
+#include "claim/trail.h"
 #include "claim/waiter.h"
 #include "config.h"
 #include "counters.h"
@@ -15,8 +16,10 @@
 #include "watch.h"
 
 enum {
-    TAKE_MOST = 64,  /* entries read from an index at once */
-    MOVING_MS = 100, /* until a slot that is on its way is looked at again */
+    TAKE_MOST = 64,       /* entries read from an index at once */
+    MOVING_MS = 100,      /* until a slot that is on its way is looked at again */
+    LAPSED_STRANGERS = 4, /* times as many as in a queue */
+    TAKEN_MOST = 64,      /* from a partition before a thorough search moves on */
 };
 
 /* ---- Lanes ---- */
@@ -53,6 +56,7 @@ int ff_claim_load(ValkeyModuleCtx *ctx) {
     lanes_by_name = ValkeyModule_CreateDict(NULL);
     ff_lapse_load();
     ff_slot_load(ctx);
+    ff_trails_load();
     ff_waiters_load(ctx);
     ff_presence_listen(on_index_write);
     return VALKEYMODULE_OK;
@@ -67,6 +71,7 @@ void ff_claim_unload(void) {
     }
     ff_lapse_unload();
     ff_slot_unload();
+    ff_trails_unload();
     ff_waiters_unload();
 }
 
@@ -86,15 +91,40 @@ static uint32_t cursor_at(double now, uint32_t count) {
 
 static double clock_now(void) { return (double)(ValkeyModule_CachedMicroseconds() / 1000); }
 
+static void forget(ff_claim_stop *stop) {
+    if (stop->behind.member) ValkeyModule_FreeString(NULL, stop->behind.member);
+    *stop = (ff_claim_stop){0};
+}
+
+void ff_claim_search_end(ff_claim_search *search) {
+    for (size_t i = 0; i < search->place_count; i++) {
+        forget(&search->places[i].queued);
+        forget(&search->places[i].lapsed);
+    }
+}
+
+void ff_claim_search_make(ff_claim_search *search, const ff_claim_order *order, ff_arena *arena) {
+    size_t size = order->lane_count * sizeof *search->places;
+    *search =
+        (ff_claim_search){.places = ff_arena_zeroed(arena, size), .place_count = order->lane_count};
+}
+
 void ff_claim_search_begin(ff_claim_search *search, const ff_claim_order *order) {
     uint16_t count = ff_partition_count(FF_FAMILY_FLOW);
+    ff_claim_search_end(search);
     search->start = order->partition;
     if (ff_text_is_absent(order->partition_tag)) {
         search->start = (ff_fnv1a_mod(order->instance, count) + cursor_at(clock_now(), count)) %
                         (uint32_t)count;
     }
-    search->exhausted = false;
+    search->exhausted = search->cut = search->skipped = false;
     search->retry_at = INFINITY;
+}
+
+ff_claim_bounds ff_claim_bounds_configured(void) {
+    return (ff_claim_bounds){.partitions = ff_config.claim_partitions_per_scan,
+                             .passed = ff_config.claim_block_limit,
+                             .strangers = ff_config.claim_lookahead};
 }
 
 /* ---- The cycle ---- */
@@ -103,12 +133,17 @@ void ff_claim_search_begin(ff_claim_search *search, const ff_claim_order *order)
 typedef struct source {
     ff_index index;
     ff_claim_outcome (*try)(ff_claim_call *call, const ff_claim_spot *spot, ff_str *execution_id);
+    ff_claim_stop *stop; /* of the search: where it goes on after this call */
+    uint32_t offset;     /* in the ring */
     ff_walk walk;        /* through the index of one partition */
     bool inside;         /* the walk has begun */
+    bool counted;        /* the partition holds something */
     bool over;           /* nothing more to be had in this call */
+    bool cut;            /* a partition was left before its end: the stop is there */
     size_t take;         /* how many entries to read next */
-    long long strangers; /* stepped over in this partition */
-    bool parked;         /* something in this partition */
+    long long strangers; /* that may be stepped over in this partition */
+    long long allowance; /* in all of them */
+    long long taken;     /* from this partition */
     long long visited;
     char tag[FF_TAG_MAX];
     ff_claim_spot spot;
@@ -117,13 +152,14 @@ typedef struct source {
 typedef struct cycle {
     ff_claim_call call;
     ff_claim_search *search;
+    const ff_claim_bounds *bounds;
     const ff_lane *known; /* NULL: no data of this lane */
     uint32_t span;        /* partitions in the ring */
     uint32_t count;
     bool in_cluster;
     size_t wanted;    /* length of the list when all was handed out that was asked for */
-    long long passed; /* blocked or stepped over, of ff.claim-block-limit */
-    bool stopped;     /* by that limit */
+    long long passed; /* blocked or stepped over */
+    bool stopped;     /* by the bound of that */
 } cycle;
 
 static int32_t next_marked(const cycle *c, const source *s, uint32_t from) {
@@ -131,23 +167,20 @@ static int32_t next_marked(const cycle *c, const source *s, uint32_t from) {
     return c->known ? ff_presence_next(FF_INDEX_ELIGIBLE, c->known, from) : -1;
 }
 
-/* Moves on in the ring to a partition that may hold something; false when there is none. */
-static bool seek(const cycle *c, const source *s, uint32_t *offset) {
+/* Moves on in the ring to a partition that may hold something, or to its end. */
+static void seek(const cycle *c, source *s) {
     uint32_t start = c->search->start;
-    if (*offset >= c->span) return false;
-    uint32_t from = (start + *offset) % c->count;
+    if (s->offset >= c->span) return;
+    uint32_t from = (start + s->offset) % c->count;
     int32_t found = next_marked(c, s, from);
-    if (c->span == 1) return found == (int32_t)from;
-    if (from >= start) {
-        if (found >= 0) {
-            *offset = (uint32_t)found - start;
-            return true;
-        }
-        found = next_marked(c, s, 0);
+    if (found >= 0 && from >= start) {
+        s->offset = (uint32_t)found - start;
+    } else {
+        if (from >= start) found = next_marked(c, s, 0);
+        bool ahead = found >= 0 && (uint32_t)found < start;
+        s->offset = ahead ? c->count - start + (uint32_t)found : c->span;
     }
-    if (found < 0 || (uint32_t)found >= start) return false;
-    *offset = c->count - start + (uint32_t)found;
-    return true;
+    if (s->offset > c->span) s->offset = c->span;
 }
 
 static void leave_partition(source *s) {
@@ -166,7 +199,15 @@ static void look_again_later(cycle *c, const source *s) {
     }
 }
 
-static bool enter_partition(cycle *c, source *s, uint16_t number) {
+/* Lanes share an index of leases, so that more strangers are to be expected there. */
+static long long strangers_in(const cycle *c, const source *s) {
+    long long most = c->bounds->strangers;
+    if (s->index == FF_INDEX_LEASE_EXPIRY) most *= LAPSED_STRANGERS;
+    return most < s->allowance ? most : s->allowance;
+}
+
+static bool enter_partition(cycle *c, source *s) {
+    uint16_t number = (uint16_t)((c->search->start + s->offset) % c->count);
     s->spot.partition = (ff_partition){FF_FAMILY_FLOW, number};
     s->spot.index = ff_index_key(c->call.list->txn, s->index, c->known, number);
     if (c->in_cluster &&
@@ -176,24 +217,39 @@ static bool enter_partition(cycle *c, source *s, uint16_t number) {
     }
     s->spot.tag = ff_text_make(s->tag, ff_tag_format(s->spot.partition, s->tag));
     s->inside = true;
-    s->strangers = 0;
-    s->parked = false;
+    s->counted = false;
+    s->strangers = strangers_in(c, s);
     int64_t wanted = c->call.order->count;
     s->take = wanted < TAKE_MOST ? (size_t)wanted : TAKE_MOST;
+    s->taken = 0;
+    const ff_claim_stop *stop = s->stop;
+    if (stop->behind.member && stop->offset == s->offset && !s->cut) {
+        ff_walk_seek(&s->walk, c->call.ctx, s->spot.index, stop->behind);
+        s->taken = stop->taken;
+    }
     return true;
+}
+
+/* Enters the next partition; false when there is none to be visited in this call. */
+static bool enter_next(cycle *c, source *s) {
+    for (;; s->offset++) {
+        seek(c, s);
+        if (s->offset >= c->span || s->visited >= c->bounds->partitions) return false;
+        if (enter_partition(c, s)) return true;
+    }
 }
 
 /* The entry to be tried next; NULL when the partition has no more. */
 static ff_str *next_entry(cycle *c, source *s) {
     double max = s->index == FF_INDEX_LEASE_EXPIRY ? c->call.now : INFINITY;
-    bool first = !s->walk.started && s->walk.count == 0;
     ff_walk_state state = ff_walk_zset(&s->walk, c->call.ctx, s->spot.index, max, s->take);
     if (state == FF_WALK_EMPTY && s->index == FF_INDEX_ELIGIBLE) {
         ff_presence_clear(FF_INDEX_ELIGIBLE, (ff_lane *)(uintptr_t)c->known,
                           s->spot.partition.number);
     }
     if (state != FF_WALK_TAKEN) return NULL;
-    if (first) {
+    if (!s->counted) {
+        s->counted = true;
         s->visited++;
         ff_count(FF_COUNT_CLAIM_VISITED);
     }
@@ -201,9 +257,26 @@ static ff_str *next_entry(cycle *c, source *s) {
     return ff_walk_entry(&s->walk)->member;
 }
 
+/* The search goes on behind the entry that was tried last. */
+static void stop_here(source *s) {
+    forget(s->stop);
+    s->stop->offset = s->offset;
+    if (!s->inside || s->walk.at == 0) return;
+    s->stop->taken = s->taken;
+    s->stop->behind = s->walk.entries[s->walk.at - 1];
+    ValkeyModule_RetainString(NULL, s->stop->behind.member);
+}
+
+/* The partition has to be left before its end. */
+static void cut(const cycle *c, source *s) {
+    if (!s->cut) stop_here(s);
+    s->cut = true;
+    s->over = c->bounds->thorough || s->allowance == 0;
+}
+
 /* Tries the entries of one partition. True when something was handed out. */
 static bool search_partition(cycle *c, source *s) {
-    while (c->passed < ff_config.claim_block_limit) {
+    while (c->passed < c->bounds->passed && s->strangers > 0) {
         ff_str *execution_id = next_entry(c, s);
         if (execution_id == NULL) return false;
         ff_claim_outcome outcome = s->try(&c->call, &s->spot, execution_id);
@@ -211,56 +284,58 @@ static bool search_partition(cycle *c, source *s) {
                     (outcome == FF_CLAIM_TAKEN && !c->call.order->grant_ttl_ms);
         ff_walk_next(&s->walk, !goes);
         switch (outcome) {
-        case FF_CLAIM_TAKEN: return true;
+        case FF_CLAIM_TAKEN: s->taken++; return true;
         case FF_CLAIM_STRANGE:
-            if (++s->strangers >= ff_config.claim_lookahead) return false;
+            s->strangers--;
+            s->allowance--;
             break;
-        case FF_CLAIM_PARKED:
-            s->parked = true;
-            c->passed++;
-            break;
+        case FF_CLAIM_PARKED: c->passed++; break;
         case FF_CLAIM_PASSED:
             c->call.lane->stepped_over++;
             c->passed++;
             break;
         }
     }
-    c->stopped = true;
+    c->stopped = c->passed >= c->bounds->passed;
+    cut(c, s);
     return false;
 }
 
 /* Goes on in the ring until something was handed out; false when nothing more is to be had in
  * this call. */
-static bool take_from(cycle *c, source *s, uint32_t *offset) {
+static bool take_from(cycle *c, source *s) {
     while (!s->over && !c->stopped) {
-        if (!s->inside) {
-            if (!seek(c, s, offset)) {
-                *offset = c->span;
-                break;
-            }
-            if (s->visited >= ff_config.claim_partitions_per_scan) break;
-            uint32_t number = (c->search->start + *offset) % c->count;
-            if (!enter_partition(c, s, (uint16_t)number)) {
-                ++*offset;
-                continue;
-            }
+        if (!s->inside && !enter_next(c, s)) break;
+        if (c->bounds->thorough && s->taken >= TAKEN_MOST) {
+            c->search->skipped = true;
+        } else if (search_partition(c, s)) {
+            return true;
         }
-        if (search_partition(c, s)) return true;
         leave_partition(s);
-        /* A search that goes on later looks again where it has parked something. */
-        if (!c->stopped || !s->parked) ++*offset;
+        s->offset++;
     }
     s->over = true;
     return false;
 }
 
-static bool take_one(cycle *c, source *queued, source *lapsed, ff_claim_place *place) {
-    ff_claim_lane *lane = c->call.lane;
-    if (c->call.order->grant_ttl_ms) return take_from(c, queued, &place->queued);
-    bool taken = lane->lapsed_first && take_from(c, lapsed, &place->lapsed);
-    taken = taken || take_from(c, queued, &place->queued) || take_from(c, lapsed, &place->lapsed);
-    if (taken) lane->lapsed_first = !lane->lapsed_first;
-    return taken;
+static bool take_one(cycle *c, source *queued, source *lapsed) {
+    const ff_claim_lane *lane = c->call.lane;
+    if (c->call.order->grant_ttl_ms) return take_from(c, queued);
+    if (lane->lapsed_first && take_from(c, lapsed)) return true;
+    return take_from(c, queued) || take_from(c, lapsed);
+}
+
+static void begin_source(const cycle *c, source *s, ff_claim_stop *stop) {
+    s->stop = stop;
+    s->offset = stop->offset;
+    s->allowance = c->bounds->strangers * c->bounds->partitions;
+}
+
+static void end_source(cycle *c, source *s) {
+    if (!s->cut) stop_here(s);
+    if (s->cut) c->search->cut = true;
+    if (s->stop->offset < c->span) c->search->exhausted = false;
+    ff_walk_free(&s->walk);
 }
 
 static void search_lane(cycle *c, size_t i) {
@@ -275,14 +350,19 @@ static void search_lane(cycle *c, size_t i) {
     size_t before = c->call.list->count;
     c->call.lane = lane;
     c->call.lane_name = NULL;
-    while (c->call.list->count < c->wanted && take_one(c, &queued, &lapsed, place)) {
+    begin_source(c, &queued, &place->queued);
+    begin_source(c, &lapsed, &place->lapsed);
+    while (c->call.list->count < c->wanted && take_one(c, &queued, &lapsed)) {
+        lane->lapsed_first = !lane->lapsed_first;
     }
-    if (c->call.list->count == before) lane->empty_calls++;
-    if (place->queued < c->span) c->search->exhausted = false;
-    if (place->lapsed < c->span && !order->grant_ttl_ms) c->search->exhausted = false;
+    if (c->call.list->count == before) {
+        if (!c->bounds->thorough) lane->empty_calls++;
+        if (c->stopped) lane->lapsed_first = !lane->lapsed_first;
+    }
+    end_source(c, &queued);
+    if (order->grant_ttl_ms) lapsed.offset = c->span;
+    end_source(c, &lapsed);
     lane->microseconds += ValkeyModule_MonotonicMicroseconds() - began;
-    ff_walk_free(&queued.walk);
-    ff_walk_free(&lapsed.walk);
 }
 
 /* Before all older data has been seen, everything may be there. */
@@ -305,35 +385,28 @@ static void begin_cycle(cycle *c, ValkeyModuleCtx *ctx, const ff_claim_order *or
                           .now = clock_now(),
                           .retry_at = INFINITY},
                  .count = ff_partition_count(FF_FAMILY_FLOW)};
-    c->wanted = list->count + (size_t)order->count;
+    c->wanted = (size_t)order->count;
     c->span = ff_text_is_absent(order->partition_tag) ? c->count : 1;
     c->in_cluster = ValkeyModule_GetContextFlags(ctx) & VALKEYMODULE_CTX_FLAGS_CLUSTER;
     if (!ff_watch_is_complete()) expect_anything(order);
     if (!order->grant_ttl_ms) ff_lapse_refresh(ctx, c->call.now);
 }
 
-static void count_call(const ff_claim_order *order, size_t found, uint64_t microseconds) {
-    ff_count(FF_COUNT_CLAIM_CALLS);
-    if (found == 0) ff_count(FF_COUNT_CLAIM_EMPTY);
+static void count_found(const ff_claim_order *order, size_t found, uint64_t microseconds) {
     ff_counters[order->grant_ttl_ms ? FF_COUNT_CLAIM_GRANTED : FF_COUNT_CLAIM_CLAIMED] += found;
     ValkeyModule_LatencyAddSample("ff-claim", (mstime_t)(microseconds / 1000));
 }
 
 size_t ff_claim_run(ValkeyModuleCtx *ctx, const ff_claim_order *order, ff_claim_search *search,
-                    ff_answer *list) {
+                    const ff_claim_bounds *bounds, ff_answer *list) {
     cycle c;
-    ff_claim_search alone;
     uint64_t began = ValkeyModule_MonotonicMicroseconds();
     size_t before = list->count;
     begin_cycle(&c, ctx, order, list);
-    if (search == NULL) {
-        size_t size = order->lane_count * sizeof *alone.places;
-        alone.places = ff_arena_zeroed(&list->txn->arena, size);
-        ff_claim_search_begin(&alone, order);
-        search = &alone;
-    }
     c.search = search;
+    c.bounds = bounds;
     search->exhausted = true;
+    search->cut = false;
     for (size_t i = 0; i < order->lane_count; i++) {
         search_lane(&c, i);
         if (list->count >= c.wanted || c.stopped) {
@@ -342,6 +415,6 @@ size_t ff_claim_run(ValkeyModuleCtx *ctx, const ff_claim_order *order, ff_claim_
         }
     }
     search->retry_at = fmin(search->retry_at, c.call.retry_at);
-    count_call(order, list->count - before, ValkeyModule_MonotonicMicroseconds() - began);
+    count_found(order, list->count - before, ValkeyModule_MonotonicMicroseconds() - began);
     return list->count - before;
 }

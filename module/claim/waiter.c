@@ -4,12 +4,16 @@
 #include <string.h>
 
 #include "claim/lapse.h"
+#include "claim/trail.h"
 #include "counters.h"
 #include "permission.h"
 
 enum {
     SLICE_US = 1000, /* how long waiters are served before clients are */
     REFUSED_MS = 50, /* until the next attempt while the server takes no writes */
+    HOME_MS = 1000,  /* between two looks at whether a partition is still served here */
+    LONG_US = 10000, /* a pursuit that took longer is followed by a rest of REST times as long */
+    REST = 9,
     ALARM_MAX_MS = 24 * 60 * 60 * 1000,
 };
 
@@ -38,10 +42,17 @@ struct group {
     waiter *last;
     ff_arena arena;
     ff_claim_order order; /* but for the worker */
-    ff_claim_search search;
-    bool stirred; /* there may be something for it */
-    bool anew;    /* the search has to begin anew */
+    ff_claim_search look; /* what one call sees */
+    bool stirred;         /* there may be something for it */
+    bool written;         /* to one of its queues, since the look began */
+    /* What a look leaves out is searched bit by bit, to the end. */
+    ff_claim_search pursuit;
+    enum { IDLE, DUE, UNDER_WAY } pursued;
+    bool again; /* the pursuit under way may miss something by now */
+    double pursue_at;
+    uint64_t spent; /* on the pursuit, in microseconds */
     double retry_at;
+    double home_at; /* when to ask whether the partition is still served here */
 };
 
 /* The groups that wait for a lane. */
@@ -172,12 +183,20 @@ static group *find_group(const ff_claim_order *order) {
     return NULL;
 }
 
+static double home_at(const group *g, double now) {
+    bool bound = !ff_text_is_absent(g->order.partition_tag) &&
+                 ValkeyModule_GetContextFlags(own_ctx) & VALKEYMODULE_CTX_FLAGS_CLUSTER;
+    return bound ? now + HOME_MS : INFINITY;
+}
+
 static group *make_group(const ff_claim_order *order) {
     group *g = ValkeyModule_Calloc(1, sizeof *g);
     ff_arena_init(&g->arena, NULL, 0);
     ff_claim_order_copy(&g->arena, order, &g->order);
-    g->search.places = ff_arena_array(&g->arena, order->lane_count, sizeof *g->search.places);
+    ff_claim_search_make(&g->look, order, &g->arena);
+    ff_claim_search_make(&g->pursuit, order, &g->arena);
     g->retry_at = INFINITY;
+    g->home_at = home_at(g, clock_now());
     for (size_t i = 0; i < order->lane_count; i++) join_queue(g->order.lanes[i], g);
     g->next = first_group;
     if (first_group) first_group->previous = g;
@@ -196,27 +215,47 @@ static void free_group(group *g) {
     if (g->next) g->next->previous = g->previous;
     if (g->stirred) stirred_count--;
     group_count--;
+    ff_claim_search_end(&g->look);
+    ff_claim_search_end(&g->pursuit);
     ff_arena_release(&g->arena);
     ValkeyModule_Free(g);
 }
 
 static void stir(group *g) {
-    g->anew = true;
+    g->written = true;
     if (!g->stirred) stirred_count++;
     g->stirred = true;
     arm();
 }
 
-static void calm(group *g, double retry_at) {
+static void calm(group *g) {
     if (g->stirred) stirred_count--;
     g->stirred = false;
-    g->retry_at = retry_at;
 }
+
+/* A look was cut short. */
+static void pursue_later(group *g) {
+    if (g->pursued == UNDER_WAY) {
+        g->again = true;
+    } else {
+        g->pursued = DUE;
+    }
+}
+
+static group *older(group *a, group *b) { return a && a->first->number < b->first->number ? a : b; }
 
 static group *oldest_stirred(void) {
     group *oldest = NULL;
     for (group *g = stirred_count ? first_group : NULL; g != NULL; g = g->next) {
-        if (g->stirred && (!oldest || g->first->number < oldest->first->number)) oldest = g;
+        if (g->stirred) oldest = older(oldest, g);
+    }
+    return oldest;
+}
+
+static group *oldest_pursued(double now) {
+    group *oldest = NULL;
+    for (group *g = first_group; g != NULL; g = g->next) {
+        if (g->pursued != IDLE && g->pursue_at <= now) oldest = older(oldest, g);
     }
     return oldest;
 }
@@ -246,7 +285,8 @@ bool ff_waiters_cover(ff_text lane, uint16_t partition, ff_text namespace,
 
 /* ---- Waiters ---- */
 
-static void join_group(waiter *w, bool stirred, double retry_at) {
+/* `seen` is the search that has found nothing for it. */
+static void join_group(waiter *w, const ff_claim_search *seen) {
     group *g = find_group(&w->order);
     if (g == NULL) g = make_group(&w->order);
     w->group = g;
@@ -259,8 +299,8 @@ static void join_group(waiter *w, bool stirred, double retry_at) {
     }
     g->last = w;
     waiter_count++;
-    g->retry_at = fmin(g->retry_at, retry_at);
-    if (stirred) stir(g);
+    g->retry_at = fmin(g->retry_at, seen->retry_at);
+    if (!seen->exhausted) pursue_later(g);
     arm();
 }
 
@@ -379,30 +419,83 @@ static waiter *block(ValkeyModuleCtx *ctx, const ff_claim_order *order,
 
 /* ---- Serving ---- */
 
-static void serve_first(ValkeyModuleCtx *ctx, group *g) {
+/* Searches for the first waiter of a group. True when it was served: the group may be gone. */
+static bool serve_first(ValkeyModuleCtx *ctx, group *g, ff_claim_search *search,
+                        const ff_claim_bounds *bounds) {
     waiter *w = g->first;
-    if (g->anew) {
-        memset(g->search.places, 0, g->order.lane_count * sizeof *g->search.places);
-        ff_claim_search_begin(&g->search, &w->order);
-        g->anew = false;
-    }
     begin_answer(w, ctx);
     ff_count(FF_COUNT_CLAIM_WAKEUPS);
-    if (ff_claim_run(ctx, &w->order, &g->search, &w->answer)) {
+    if (ff_claim_run(ctx, &w->order, search, bounds, &w->answer)) {
         ff_count(FF_COUNT_CLAIM_SERVED);
         unblock(w);
-        return;
+        return true;
     }
     drop_answer(w);
-    if (g->search.exhausted && !g->anew) calm(g, g->search.retry_at);
+    return false;
+}
+
+/* Those who want one partition wait where it is. No event tells that it was moved to another node of the cluster:
+ * they are asked to look for it. */
+static bool has_moved(ValkeyModuleCtx *ctx, const group *g) {
+    const ff_claim_order *order = &g->order;
+    return !ff_text_is_absent(order->partition_tag) &&
+           !ff_partition_is_served(ctx, (ff_partition){FF_FAMILY_FLOW, order->partition});
+}
+
+static void dismiss(group *g) {
+    waiter *next;
+    for (waiter *w = g->first; w != NULL; w = next) {
+        next = w->next;
+        unblock(w);
+    }
+}
+
+static void look(ValkeyModuleCtx *ctx, group *g) {
+    if (has_moved(ctx, g)) {
+        dismiss(g);
+        return;
+    }
+    ff_claim_bounds bounds = ff_claim_bounds_configured();
+    ff_claim_search_begin(&g->look, &g->first->order);
+    g->written = false;
+    if (serve_first(ctx, g, &g->look, &bounds)) return;
+    g->retry_at = fmin(g->retry_at, g->look.retry_at);
+    if (g->look.exhausted) {
+        g->pursued = IDLE;
+    } else {
+        pursue_later(g);
+    }
+    if (!g->written) calm(g);
+}
+
+static void end_pursuit(group *g) {
+    g->retry_at = fmin(g->retry_at, g->pursuit.retry_at);
+    g->pursued = g->again || g->pursuit.skipped ? DUE : IDLE;
+    if (g->spent > LONG_US) g->pursue_at = clock_now() + (double)g->spent * REST / 1000;
+}
+
+static void pursue(ValkeyModuleCtx *ctx, group *g) {
+    ff_claim_bounds bounds = ff_claim_bounds_configured();
+    bounds.thorough = true;
+    if (g->pursued == DUE) {
+        ff_claim_search_begin(&g->pursuit, &g->first->order);
+        g->pursued = UNDER_WAY;
+        g->again = false;
+        g->spent = 0;
+    }
+    uint64_t began = ValkeyModule_MonotonicMicroseconds();
+    if (serve_first(ctx, g, &g->pursuit, &bounds)) return;
+    g->spent += ValkeyModule_MonotonicMicroseconds() - began;
+    if (g->pursuit.exhausted) end_pursuit(g);
 }
 
 static void stir_by_time(ValkeyModuleCtx *ctx, double now) {
     ff_lapse_refresh(ctx, now);
     bool lapsed = ff_lapse_take_news();
     for (group *g = first_group; g != NULL; g = g->next) {
-        if (lapsed || g->retry_at <= now) {
+        if (lapsed || fmin(g->retry_at, g->home_at) <= now) {
             g->retry_at = INFINITY;
+            g->home_at = home_at(g, now);
             stir(g);
         }
     }
@@ -410,23 +503,42 @@ static void stir_by_time(ValkeyModuleCtx *ctx, double now) {
 
 static double next_alarm(void) {
     double at = group_count ? ff_lapse_after_now() : INFINITY;
-    for (const group *g = first_group; g != NULL; g = g->next) at = fmin(at, g->retry_at);
+    for (const group *g = first_group; g != NULL; g = g->next) {
+        at = fmin(at, fmin(g->retry_at, g->home_at));
+        if (g->pursued != IDLE && g->pursue_at > clock_now()) at = fmin(at, g->pursue_at);
+    }
     return at;
 }
 
 static void serve_errand(ValkeyModuleCtx *ctx) {
     waiter *w = first_errand;
     ff_claim_search search;
-    search.places = ff_arena_zeroed(&w->arena, w->order.lane_count * sizeof *search.places);
+    ff_claim_search_make(&search, &w->order, &w->arena);
     ff_claim_search_begin(&search, &w->order);
     begin_answer(w, ctx);
-    if (ff_claim_run(ctx, &w->order, &search, &w->answer) || !w->order.waits) {
+    if (ff_trail_run(ctx, &w->order, &search, &w->answer) || !w->order.waits) {
         unblock(w);
-        return;
+    } else {
+        drop_answer(w);
+        leave_errands(w);
+        join_group(w, &search);
     }
-    drop_answer(w);
-    leave_errands(w);
-    join_group(w, !search.exhausted, search.retry_at);
+    ff_claim_search_end(&search);
+}
+
+/* Looks for those who are stirred, then pursues: at least one step, so that it comes to an end. */
+static void serve_groups(ValkeyModuleCtx *ctx) {
+    uint64_t deadline = ValkeyModule_MonotonicMicroseconds() + SLICE_US;
+    bool late = false;
+    group *g;
+    while (!late && (g = oldest_stirred())) {
+        look(ctx, g);
+        late = ValkeyModule_MonotonicMicroseconds() >= deadline;
+    }
+    while ((g = oldest_pursued(clock_now()))) {
+        pursue(ctx, g);
+        if (ValkeyModule_MonotonicMicroseconds() >= deadline) break;
+    }
 }
 
 static void serve(ValkeyModuleCtx *ctx) {
@@ -438,19 +550,15 @@ static void serve(ValkeyModuleCtx *ctx) {
         set_alarm(clock_now() + REFUSED_MS);
         return;
     }
-    uint64_t deadline = ValkeyModule_MonotonicMicroseconds() + SLICE_US;
     bool armed_before = armed;
     armed = true; /* what is written meanwhile is seen below */
     if (group_count) stir_by_time(ctx, clock_now());
-    for (group *g = oldest_stirred(); g != NULL; g = oldest_stirred()) {
-        serve_first(ctx, g);
-        if (ValkeyModule_MonotonicMicroseconds() >= deadline) break;
-    }
+    serve_groups(ctx);
     while (first_errand) serve_errand(ctx);
     armed = armed_before;
     if (group_count) ff_lapse_refresh(ctx, clock_now());
     set_alarm(next_alarm());
-    if (stirred_count) arm_after_clients();
+    if (stirred_count || oldest_pursued(clock_now())) arm_after_clients();
 }
 
 bool ff_claim_is_possible(ValkeyModuleCtx *ctx) {
@@ -484,9 +592,10 @@ bool ff_claim_serve(ValkeyModuleCtx *ctx, const ff_claim_order *order, bool keye
     /* Those who have waited come first. */
     if (stirred_count && !enclosed) serve(ctx);
     ff_claim_search search;
-    search.places = ff_arena_zeroed(&list->txn->arena, order->lane_count * sizeof *search.places);
+    ff_claim_search_make(&search, order, &list->txn->arena);
     ff_claim_search_begin(&search, order);
-    if (ff_claim_run(ctx, order, &search, list) || !order->waits || enclosed) return true;
-    join_group(block(ctx, order, teller), !search.exhausted, search.retry_at);
-    return false;
+    bool done = ff_trail_run(ctx, order, &search, list) || !order->waits || enclosed;
+    if (!done) join_group(block(ctx, order, teller), &search);
+    ff_claim_search_end(&search);
+    return done;
 }

@@ -180,3 +180,68 @@ Test(claim_cluster, a_slot_that_moves_is_left_alone) {
     server_do(nodes[0], "CLUSTER", "SETSLOT", slot, "STABLE");
     claim_expect(nodes[0], &moving, "default", "w", "wi");
 }
+
+/* What limits of another node hold back is not in the way of the rest. */
+Test(claim_cluster, foreign_limits_hide_nothing) {
+    start();
+    test_server *node = nodes[0];
+    work first = {.partition = partition_on(node, "fp", 0), .number = 1}, plain = first;
+    char tag[24];
+    snprintf(tag, sizeof tag, "{fp:%d}", first.partition);
+    const char *budget = id_on(id_number(node, "b", false));
+    work_create_many(node, first, 60);
+    for (work w = first; w.number <= 60; w.number++) {
+        server_do(node, "HSET", work_key(&w, "core"), "budget_ids", budget);
+    }
+    plain.number = 1000;
+    work_create(node, &plain);
+    redisReply *list = claim(node, "default", "w", "wi");
+    for (int calls = 1; list->elements == 0; calls++) {
+        cr_assert(calls < 10, "nothing is found");
+        list = claim(node, "default", "w", "wi");
+    }
+    cr_assert_str_eq(claimed_text(list, 0, "execution_id"), work_id(&plain));
+    for (int keyed = 0; keyed < 2; keyed++) {
+        plain.number++;
+        work_create(node, &plain);
+        redisContext *waiter =
+            keyed ? waiting(node, "default", "w", "wi", "BLOCK", "0", "PARTITION", tag)
+                  : waiting(node, "default", "w", "wi", "BLOCK", "0");
+        list = waiting_reply(waiter);
+        cr_assert_str_eq(claimed_text(list, 0, "execution_id"), work_id(&plain));
+    }
+    cr_assert_eq(server_integer(node, "ZCARD", work_lane_key(&first, "eligible")), 60);
+}
+
+/* Who waits for a partition is sent away when it moves to another node; the others stay. */
+Test(claim_cluster, waiters_do_not_stay_behind_a_partition_that_moves) {
+    start();
+    work w = {.partition = partition_on(nodes[0], "fp", 0), .number = 1};
+    char tag[24], slot[24];
+    snprintf(tag, sizeof tag, "{fp:%d}", w.partition);
+    snprintf(slot, sizeof slot, "%lld",
+             (long long)server_integer(nodes[0], "CLUSTER", "KEYSLOT", tag));
+    redisContext *bound[2], *free_to_go;
+    for (int i = 0; i < 2; i++) {
+        bound[i] = waiting(nodes[0], "default", "w", "wi", "PARTITION", tag, "BLOCK", "0");
+    }
+    free_to_go = waiting(nodes[0], "default", "w", "wi", "BLOCK", "0");
+    expect_waiters(nodes[0], 3);
+    cr_assert(is_waiting(bound[0], 1500), "as long as it is here");
+    const char *owner = server_text(nodes[1], "CLUSTER", "MYID");
+    server_do(nodes[1], "CLUSTER", "SETSLOT", slot, "NODE", owner);
+    server_do(nodes[0], "CLUSTER", "SETSLOT", slot, "NODE", owner);
+    for (int i = 0; i < 2; i++) {
+        redisReply *list = waiting_reply(bound[i]);
+        cr_assert_eq(list->type, REDIS_REPLY_ARRAY, "%s", list->str ? list->str : "");
+        cr_assert_eq(list->elements, 0);
+    }
+    cr_assert(is_waiting(free_to_go, 0));
+    expect_waiters(nodes[0], 1);
+    server_expect_error(nodes[0], "MOVED", "FF.CLAIM", "default", "w", "wi", "PARTITION", tag);
+    redisContext *there = waiting(nodes[1], "default", "w", "wi", "PARTITION", tag, "BLOCK", "0");
+    expect_waiters(nodes[1], 1);
+    work_create(nodes[1], &w);
+    redisReply *list = waiting_reply(there);
+    cr_assert_str_eq(claimed_text(list, 0, "execution_id"), work_id(&w));
+}

@@ -475,6 +475,22 @@ Test(claim_rules, the_attempt_timeout_is_armed) {
                      at(7000));
 }
 
+/* For whoever takes over too. Without one that of the former attempt goes on. */
+Test(claim_rules, an_attempt_timeout_is_armed_for_a_lapsed_lease) {
+    test_server *server = start();
+    work w = {.partition = 7, .number = 1};
+    const char *timeouts = work_index(7, "attempt_timeout");
+    work_create(server, &w);
+    claim_expect(server, &w, WORKER, "LEASE", "1000", "TIMEOUT", "50000");
+    server_set_time(server, FROZEN_START_MS + 1000);
+    claim_expect(server, &w, WORKER, "LEASE", "1000");
+    cr_assert_str_eq(server_text(server, "ZSCORE", timeouts, work_id(&w)), at(50000));
+    server_set_time(server, FROZEN_START_MS + 2000);
+    redisReply *list = claim_expect(server, &w, WORKER, "LEASE", "1000", "TIMEOUT", "7000");
+    cr_assert_str_eq(claimed_text(list, 0, "attempt_type"), "reclaim");
+    cr_assert_str_eq(server_text(server, "ZSCORE", timeouts, work_id(&w)), at(9000));
+}
+
 Test(claim_rules, a_lapsed_lease_is_taken_over) {
     test_server *server = start();
     work w = {.partition = 7, .number = 1};
