@@ -4,7 +4,7 @@
  * and stands behind the row of its parent, which has no handler of its own:
  *
  *     static const ff_command rows[] = {
- *         {"ff.flow", FF_CONTAINER, .info = {FF_DOCUMENTED, .summary = "Commands about flows."}},
+ *         {"ff.flow", FF_CONTAINER_OF("flows")},
  *         {"ff.flow|get", get_command, FF_READS,
  *          .info = {FF_DOCUMENTED, .summary = "Returns a flow.", .complexity = "O(1)",
  *                   .arity = -3, .key_specs = FF_KEY_READ(2),
@@ -49,6 +49,9 @@ extern const ff_command_table ff_budget_commands, ff_flow_commands, ff_flowview_
 /* ---- Flags and categories of a row ---- */
 
 #define FF_CONTAINER .flags = "", .categories = ""
+#define FF_CONTAINER_OF(what) \
+    FF_CONTAINER, .info = {FF_DOCUMENTED, .summary = "A container for commands about " what ".", \
+                           .complexity = "Depends on the subcommand.", .arity = -2}
 #define FF_READS .flags = "readonly getkeys-api", .categories = "read"
 #define FF_WRITES .flags = "write deny-oom getkeys-api", .categories = "write"
 
@@ -83,6 +86,24 @@ extern const ff_command_table ff_budget_commands, ff_flow_commands, ff_flowview_
               VALKEYMODULE_CMD_KEY_RW | VALKEYMODULE_CMD_KEY_ACCESS | VALKEYMODULE_CMD_KEY_UPDATE)
 #define FF_KEY_READ(position) \
     FF_KEY_AT(position, VALKEYMODULE_CMD_KEY_RO | VALKEYMODULE_CMD_KEY_ACCESS)
+
+/* The value of the option PARTITION, which may stand anywhere from `start` on. */
+#define FF_PARTITION_KEY(start, access) \
+    (ValkeyModuleCommandKeySpec[]) { \
+        {.flags = (access) | VALKEYMODULE_CMD_KEY_VARIABLE_FLAGS, \
+         .begin_search_type = VALKEYMODULE_KSPEC_BS_KEYWORD, \
+         .bs.keyword = {.keyword = "PARTITION", .startfrom = (start)}, \
+         .find_keys_type = VALKEYMODULE_KSPEC_FK_RANGE, \
+         .fk.range = {.keystep = 1}}, \
+        { \
+            0 \
+        } \
+    }
+#define FF_PARTITION_READ(start) \
+    FF_PARTITION_KEY(start, VALKEYMODULE_CMD_KEY_RO | VALKEYMODULE_CMD_KEY_ACCESS)
+#define FF_PARTITION_ARG \
+    FF_ARG("partition", KEY, .key_spec_index = 0, .token = "PARTITION", \
+           .flags = VALKEYMODULE_CMD_ARG_OPTIONAL)
 
 /* Arguments; `type` is the end of a VALKEYMODULE_ARG_TYPE_ name. Further fields are designated
  * initializers. */

@@ -11,6 +11,8 @@ typedef struct ff_graph {
     ff_str *flow_id;
     ff_str *core_name;
     ff_key *core;
+    ff_str *members_name, *index_name;
+    bool is_new; /* made in this transaction: see ff_edge_add */
 } ff_graph;
 
 void ff_graph_open(ff_txn *t, ff_text tag, ff_str *flow_id, ff_graph *g);
@@ -21,7 +23,7 @@ ff_str *ff_graph_key(ff_graph *g, const char *kind, ff_text id);
 ff_verdict ff_graph_create(ff_graph *g, ff_str *kind, ff_str *namespace, ff_result *out);
 
 /* Makes an execution of the flow's partition a member. */
-ff_verdict ff_graph_add(ff_graph *g, ff_str *execution_id, ff_result *out);
+ff_verdict ff_graph_add(ff_graph *g, ff_subject *member, ff_result *out);
 
 /* How the incoming edges of an execution combine. */
 typedef struct ff_join {
@@ -34,7 +36,8 @@ typedef struct ff_join {
 ff_verdict ff_graph_join(ff_graph *g, ff_str *downstream, const ff_join *join, ff_result *out);
 
 typedef struct ff_edge {
-    ff_str *upstream, *downstream;
+    ff_str *upstream;
+    ff_subject *downstream;
     ff_str *kind; /* NULL: success_only */
     ff_str *data; /* NULL: the upstream's result is not handed over */
 } ff_edge;

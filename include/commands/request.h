@@ -80,6 +80,9 @@ bool ff_request_execution_id(ff_request *r, ff_text text, ff_reference *id);
  * is such an execution is not looked at. False after a refusal. */
 bool ff_request_subject(ff_request *r, ff_subject *subject);
 
+/* Adds the public state of the execution to a refusal that says that it is not the right one. */
+void ff_request_tell_state(ff_request *r, ff_subject *subject);
+
 /* Makes the answer a map that begins with `state`, the public state of the execution as it is
  * after what was staged. */
 void ff_request_answer_state(ff_request *r, ff_subject *subject);

@@ -24,4 +24,9 @@ typedef struct ff_edge_stage_args {
 ff_verdict ff_edge_stage(ff_txn *t, const ff_edge_stage_keys *k, const ff_edge_stage_args *a,
                          ff_result *out);
 
+/* The same without asking, for a flow that is made in this transaction: the caller knows that both are members
+ * and that the edge closes no cycle. */
+ff_verdict ff_edge_add(ff_txn *t, const ff_edge_stage_keys *k, const ff_edge_stage_args *a,
+                       ff_result *out);
+
 #endif

@@ -28,18 +28,18 @@ static const ff_option reason_rows[] = {
     FF_OPTION("REASON", FF_OPTION_CHOICE, block_options, reason, .choices = ff_blocking_names),
 };
 
-/* A positional reason, with the sentence of the option. */
 static bool read_reason(ff_request *r, ff_text text, ff_blocking *blocking) {
-    block_options o;
-    ff_text error;
-    const ff_text words[] = {FF_TEXT("REASON"), text};
-    if (!ff_options_parse(FF_OPTION_TABLE(reason_rows), words, 2, &o, NULL, &r->txn.arena,
-                          &error)) {
-        ff_request_refuse(r, error);
-        return false;
+    for (int i = 0; i < FF_BLOCKING_COUNT; i++) {
+        if (!ff_text_equal_ignoring_case(text, ff_text_of(ff_blocking_names[i]))) continue;
+        *blocking = ff_blocking_at(i);
+        return true;
     }
-    *blocking = ff_blocking_at(o.reason);
-    return true;
+    ff_arena *arena = &r->txn.arena;
+    ff_request_refuse(r, ff_arena_concat(arena,
+                                         FF_TEXT("the reason must be one of budget, quota, route, "
+                                                 "operator, got: "),
+                                         ff_arena_printable(arena, text)));
+    return false;
 }
 
 /* It moves: out of the delayed index, and of what it was blocked for before. */
@@ -58,13 +58,16 @@ static ff_verdict block(ff_request *r) {
     ff_subject s;
     if (!ff_request_subject(r, &s) || !read_reason(r, r->args[1], &blocking)) return FF_DISCARD;
     if (ff_str_is(ff_hash_get(s.core, W(eligibility_state)), W(blocked_by_dependencies))) {
-        return ff_refuse(&r->result, FF_EXECUTION_NOT_ELIGIBLE);
+        ff_refuse(&r->result, FF_EXECUTION_NOT_ELIGIBLE);
+        ff_request_tell_state(r, &s);
+        return FF_DISCARD;
     }
     ff_admission_block_keys keys = {s.core_name, ff_subject_lane_index(&s, "eligible"),
                                     ff_subject_lane_index(&s, blocking.index)};
     ff_admission_block_args args = {s.execution_id, blocking.reason->str, r->argv[2],
                                     ff_str_now(&r->txn)};
     ff_verdict verdict = ff_admission_block(&r->txn, &keys, &args, &r->result);
+    ff_request_tell_state(r, &s);
     if (r->result.code != FF_OK) return verdict;
     leave_other_indexes(&s, &blocking);
     ff_request_answer_state(r, &s);
@@ -96,6 +99,7 @@ static ff_verdict unblock(ff_request *r) {
     ff_admission_unblock_args args = {s.execution_id, ff_str_now(&r->txn),
                                       o.reason < 0 ? NULL : ff_blocking_at(o.reason).reason->str};
     ff_verdict verdict = ff_admission_unblock(&r->txn, &keys, &args, &r->result);
+    ff_request_tell_state(r, &s);
     if (r->result.code == FF_OK) ff_request_answer_state(r, &s);
     return verdict;
 }

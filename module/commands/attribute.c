@@ -22,6 +22,7 @@ static ff_verdict priority(ff_request *r) {
     ff_schedule_change_priority_keys keys = {s.core_name, ff_subject_lane_index(&s, "eligible")};
     ff_schedule_change_priority_args args = {s.execution_id, r->argv[1]};
     ff_verdict verdict = ff_schedule_change_priority(&r->txn, &keys, &args, &r->result);
+    ff_request_tell_state(r, &s);
     if (r->result.code != FF_OK) return verdict;
     ff_answer_become_map(&r->answer);
     ff_answer_number(&r->answer, "priority", r->result.values[1].str);

@@ -65,6 +65,20 @@ static bool check_dimension(ff_request *r, ff_table *seen, ff_text name) {
     return false;
 }
 
+/* The number of a dimension: a name and its text. */
+static bool check_amount(ff_request *r, const char *what, const ff_text *pair, int64_t least) {
+    ff_arena *arena = &r->txn.arena;
+    ff_text name = ff_arena_concat(arena, ff_text_of(what), ff_arena_printable(arena, pair[0]));
+    int64_t amount;
+    ff_text error;
+    if (ff_argument_integer(name.ptr, pair[1], least, FF_MILLISECONDS_MAX, &amount, arena,
+                            &error)) {
+        return true;
+    }
+    ff_request_refuse(r, error);
+    return false;
+}
+
 /* ---- CREATE ---- */
 
 typedef struct create_options {
@@ -105,12 +119,8 @@ static size_t place_of(ff_request *r, limits *l, ff_text name) {
 static bool read_limits(ff_request *r, ff_text_list pairs, limits *l, ff_str **values) {
     ff_table seen = {0};
     for (size_t i = 0; i < pairs.count; i += 2) {
-        int64_t limit;
-        ff_text error;
-        if (!check_dimension(r, &seen, pairs.items[i])) return false;
-        if (!ff_argument_integer("a limit", pairs.items[i + 1], 1, FF_MILLISECONDS_MAX, &limit,
-                                 &r->txn.arena, &error)) {
-            ff_request_refuse(r, error);
+        if (!check_dimension(r, &seen, pairs.items[i]) ||
+            !check_amount(r, "the limit of ", &pairs.items[i], 1)) {
             return false;
         }
         values[place_of(r, l, pairs.items[i])] = ff_str_make(&r->txn, pairs.items[i + 1]);
@@ -194,7 +204,6 @@ typedef struct spending {
 static bool read_spending(ff_request *r, size_t at, const budget *b, spending *s) {
     spend_options o = {0};
     int64_t count;
-    int64_t delta;
     ff_text error;
     ff_table seen = {0};
     ff_arena *arena = &r->txn.arena;
@@ -210,10 +219,9 @@ static bool read_spending(ff_request *r, size_t at, const budget *b, spending *s
         return ff_request_refuse(r, error), false;
     }
     for (size_t i = 0; i < 2 * s->count; i += 2) {
-        if (!check_dimension(r, &seen, r->args[at + 1 + i])) return false;
-        if (!ff_argument_integer("a delta", r->args[at + 2 + i], -FF_MILLISECONDS_MAX,
-                                 FF_MILLISECONDS_MAX, &delta, arena, &error)) {
-            return ff_request_refuse(r, error), false;
+        if (!check_dimension(r, &seen, r->args[at + 1 + i]) ||
+            !check_amount(r, "the delta of ", &r->args[at + 1 + i], -FF_MILLISECONDS_MAX)) {
+            return false;
         }
     }
     if (!ff_request_options(r, at + 1 + 2 * s->count, FF_OPTION_TABLE(spend_rows), &o, NULL)) {
@@ -424,8 +432,7 @@ static FF_NATIVE_READ(get_command, 2, get);
         FF_OPTION_ARG("dedup", "DEDUP", STRING)
 
 static const ff_command rows[] = {
-    {"ff.budget", FF_CONTAINER,
-     .info = {FF_DOCUMENTED, .summary = "A container for commands about budgets.", .arity = -2}},
+    {"ff.budget", FF_CONTAINER_OF("budgets")},
     {"ff.budget|create", create_command, FF_WRITES,
      .info = {FF_DOCUMENTED, .summary = "Defines a budget.",
               .complexity = "O(N) with N the number of dimensions", .arity = -3,

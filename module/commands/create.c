@@ -86,7 +86,13 @@ static bool pick_partition(creating *g, ff_partition *partition) {
         if (!ff_request_reaches_all_slots(g->r)) return false;
         if (!ff_text_is_absent(g->o.idempotency_key)) return pick_by_key(g, partition);
     }
-    return ff_request_partition(g->r, where, FF_FAMILY_FLOW, partition);
+    if (where.len && (where.ptr[0] == '*' || where.ptr[where.len - 1] == '}')) {
+        return ff_request_partition(g->r, where, FF_FAMILY_FLOW, partition);
+    }
+    ff_arena *arena = &g->r->txn.arena;
+    return refuse(g, ff_arena_concat(arena, FF_TEXT("'"), ff_arena_printable(arena, where),
+                                     FF_TEXT("' is not a place: expected {fp:N}:<uuid>, {fp:N} "
+                                             "or *")));
 }
 
 /* Reads `where`: an execution id, a partition, or `*`. */
@@ -99,10 +105,12 @@ static bool read_where(creating *g) {
         id.uuid = ff_mint_uuid();
         if (!pick_partition(g, &id.partition)) return false;
     }
-    if (g->in_flow && id.partition.number != g->flow.partition.number) {
-        return refuse(g, FF_TEXT("the execution and its FLOW must be of one partition"));
-    }
     ff_text tag = ff_tag_text(&r->txn.arena, id.partition);
+    if (g->in_flow && !ff_text_equal(tag, g->flow.tag)) {
+        return refuse(g, ff_arena_concat(&r->txn.arena, FF_TEXT("'"), r->args[0],
+                                         FF_TEXT("' is not in the partition of its FLOW: use "),
+                                         g->flow.tag, FF_TEXT(" or *")));
+    }
     ff_subject_open(&r->txn, tag, ff_reference_str(&r->txn, &id), &g->s);
     return true;
 }
@@ -122,7 +130,7 @@ static bool read_flow(creating *g) {
 static bool read_names(creating *g) {
     ff_request *r = g->r;
     if (!ff_lane_is_valid(r->args[1])) {
-        return refuse(g, FF_TEXT("a lane is 1 to 64 printable ASCII characters"));
+        return refuse(g, FF_TEXT("the lane must be 1 to 64 printable ASCII characters"));
     }
     if (r->args[2].len == 0) return refuse(g, FF_TEXT("the kind must not be empty"));
     if (ff_text_contains(ff_text_or_empty(g->o.idempotency_key), FF_TEXT("ff:noop:"))) {
@@ -171,7 +179,12 @@ static bool wait_for(creating *g, ff_graph *graph, ff_text upstream) {
     ff_request *r = g->r;
     ff_reference id;
     if (!ff_request_execution_id(r, upstream, &id)) return false;
-    ff_edge edge = {ff_reference_str(&r->txn, &id), g->s.execution_id, NULL, NULL};
+    if (!ff_text_equal(id.tag, g->flow.tag)) {
+        return refuse(g,
+                      ff_arena_concat(&r->txn.arena, FF_TEXT("AFTER '"), upstream,
+                                      FF_TEXT("' is not in the flow's partition "), g->flow.tag));
+    }
+    ff_edge edge = {.upstream = ff_reference_str(&r->txn, &id), .downstream = &g->s};
     r->result.count = 0;
     if (ff_graph_link(graph, &edge, &r->result) == FF_DISCARD) return false;
     ff_str *edge_id = r->result.values[0].str;
@@ -184,7 +197,7 @@ static bool join(creating *g) {
     ff_txn *t = &g->r->txn;
     ff_graph_open(t, g->s.tag, ff_reference_id(t, &g->flow), &graph);
     g->r->result.count = 0;
-    if (ff_graph_add(&graph, g->s.execution_id, &g->r->result) == FF_DISCARD) return false;
+    if (ff_graph_add(&graph, &g->s, &g->r->result) == FF_DISCARD) return false;
     for (size_t i = 0; i < g->o.after.count; i++) {
         if (!wait_for(g, &graph, g->o.after.items[i])) return false;
     }

@@ -17,13 +17,12 @@ static ff_verdict create(ff_subject *s, const ff_creation *c, ff_result *out) {
     bool delayed = (double)c->due_at > t->now;
     ff_execution_create_keys keys = {
         .core = s->core_name,
-        .payload = ff_subject_key(s, "payload"),
-        .policy = ff_subject_key(s, "policy"),
-        .tags = ff_subject_key(s, "tags"),
+        .payload = c->payload ? ff_subject_key(s, "payload") : NULL,
+        .policy = c->policy ? ff_subject_key(s, "policy") : NULL,
         .schedule =
             ff_keyname_lane(t, s->tag, ff_str_text(c->lane), delayed ? "delayed" : "eligible"),
         .idempotency = c->idempotency,
-        .deadlines = ff_subject_index(s, "execution_deadline"),
+        .deadlines = c->has_deadline ? ff_subject_index(s, "execution_deadline") : NULL,
         .all_executions = ff_subject_index(s, "all_executions"),
     };
     ff_execution_create_args args = {

@@ -38,6 +38,10 @@ static void claim_next(ff_request *r) {
 
 /* What follows CLAIM is what FF.CLAIM takes; false after a refusal. */
 static bool read_claim(ff_request *r, ff_text_list words, ff_claim_order *order) {
+    if (words.count < 3) {
+        ff_request_refuse(r, FF_TEXT("option CLAIM needs a lane, a worker and an instance"));
+        return false;
+    }
     if (!ff_claim_order_parse(&r->txn.arena, words.items, words.count, order, &r->error)) {
         return false;
     }

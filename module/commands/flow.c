@@ -78,12 +78,14 @@ static ff_verdict add(ff_request *r) {
     ff_reference reference;
     ff_graph g;
     if (!open_flow(r, &reference, &g)) return FF_DISCARD;
-    ff_str *member = read_member(r, &g, 1);
-    if (member == NULL) return FF_DISCARD;
-    ff_verdict verdict = ff_graph_add(&g, member, &r->result);
+    ff_subject member;
+    ff_str *member_id = read_member(r, &g, 1);
+    if (member_id == NULL) return FF_DISCARD;
+    ff_subject_open(&r->txn, g.tag, member_id, &member);
+    ff_verdict verdict = ff_graph_add(&g, &member, &r->result);
     if (r->result.code >= FF_FIRST_REFUSAL) return FF_DISCARD;
     ff_request_answer_status(r);
-    ff_answer_text(&r->answer, "execution_id", member);
+    ff_answer_text(&r->answer, "execution_id", member_id);
     ff_answer_number(&r->answer, "node_count", r->result.values[1].str);
     return verdict;
 }
@@ -164,7 +166,8 @@ static ff_verdict link_members(ff_request *r, ff_graph *g, const ff_edge *edge,
                                const ff_join *join) {
     ff_code refused = ff_flow_check_open(g->core);
     if (refused) return ff_refuse(&r->result, refused);
-    if (ff_graph_join(g, edge->downstream, join, &r->result) == FF_DISCARD) return FF_DISCARD;
+    if (ff_graph_join(g, edge->downstream->execution_id, join, &r->result) == FF_DISCARD)
+        return FF_DISCARD;
     r->result = (ff_result){.txn = &r->txn};
     if (ff_graph_link(g, edge, &r->result) == FF_DISCARD) return FF_DISCARD;
     ff_result settled = {.txn = &r->txn};
@@ -181,17 +184,17 @@ static ff_verdict edge(ff_request *r) {
     ff_graph g;
     ff_subject child;
     if (!open_flow(r, &reference, &g)) return FF_DISCARD;
-    ff_edge added = {.upstream = read_member(r, &g, 1)};
+    ff_edge added = {.upstream = read_member(r, &g, 1), .downstream = &child};
     if (added.upstream == NULL) return FF_DISCARD;
-    added.downstream = read_member(r, &g, 2);
-    if (added.downstream == NULL || !read_join(r, &o, &join)) return FF_DISCARD;
+    ff_str *child_id = read_member(r, &g, 2);
+    if (child_id == NULL || !read_join(r, &o, &join)) return FF_DISCARD;
+    ff_subject_open(&r->txn, g.tag, child_id, &child);
     added.kind = ff_request_str(r, o.kind);
     added.data = ff_request_str(r, o.data);
     if (link_members(r, &g, &added, &join) == FF_DISCARD) return FF_DISCARD;
     ff_answer_become_map(&r->answer);
     ff_answer_text(&r->answer, "edge_id", r->result.values[0].str);
     ff_answer_number(&r->answer, "graph_revision", r->result.values[1].str);
-    ff_subject_open(&r->txn, g.tag, added.downstream, &child);
     ff_answer_text(&r->answer, "state", ff_hash_get(child.core, W(public_state)));
     return FF_COMMIT;
 }
@@ -225,8 +228,8 @@ static ff_verdict cancel(ff_request *r) {
     ff_txn *t = &r->txn;
     ff_flow_cancel_keys keys = {
         g.core_name,
-        ff_graph_key(&g, "members", FF_TEXT("")),
-        ff_keyname_index(t, g.tag, "flow_index"),
+        g.members_name,
+        g.index_name,
         ff_graph_key(&g, "pending_cancels", FF_TEXT("")),
         ff_keyname_index(t, g.tag, "cancel_backlog"),
     };
@@ -283,8 +286,7 @@ static FF_NATIVE_WRITE(tag_command, 2, tag);
                .subargs = FF_ARGS(FF_ARG("name", STRING), FF_ARG("value", STRING)))
 
 static const ff_command rows[] = {
-    {"ff.flow", FF_CONTAINER,
-     .info = {FF_DOCUMENTED, .summary = "A container for commands about flows.", .arity = -2}},
+    {"ff.flow", FF_CONTAINER_OF("flows")},
     {"ff.flow|create", create_command, FF_WRITES,
      .info = {FF_DOCUMENTED, .summary = "Creates a flow without members.", .complexity = "O(1)",
               .arity = -4, .key_specs = FF_KEY_WRITE(2),

@@ -1,14 +1,11 @@
 /* FF.FLOW GET and LIST: looking at flows. */
 
-#include "base/number.h"
 #include "commands/command.h"
 #include "commands/graph.h"
+#include "commands/listing.h"
 #include "commands/place.h"
 #include "engine/keyname.h"
 #include "engine/tag.h"
-#include "permission.h"
-#include "presence.h"
-#include "watch.h"
 
 /* ---- GET ---- */
 
@@ -138,7 +135,7 @@ static ff_verdict get(ff_request *r) {
     answer_summary(&g, &r->answer);
     ff_strs members = {NULL, 0};
     if (o.members || o.edges) {
-        members = ff_set_members(ff_set_open(&r->txn, ff_graph_key(&g, "members", FF_TEXT(""))));
+        members = ff_set_members(ff_set_open(&r->txn, g.members_name));
     }
     if (o.members) answer_members(&g, &r->answer, members);
     if (o.edges) answer_edges(&g, &r->answer, members);
@@ -147,140 +144,41 @@ static ff_verdict get(ff_request *r) {
 
 /* ---- LIST ---- */
 
-enum { LIST_USUAL = 100, LIST_MOST = 10000, PARTITIONS_AT_ONCE = 4096 };
-
 typedef struct list_options {
-    ff_text namespace, partition, cursor;
-    int64_t count;
+    ff_listing_options common;
+    ff_text namespace;
 } list_options;
 
 static const ff_option list_rows[] = {
-    FF_OPTION("PARTITION", FF_OPTION_NONEMPTY, list_options, partition),
+    FF_LISTING_ROWS(list_options, common),
     FF_OPTION("NAMESPACE", FF_OPTION_NONEMPTY, list_options, namespace),
-    FF_OPTION("CURSOR", FF_OPTION_NONEMPTY, list_options, cursor),
-    FF_OPTION("COUNT", FF_OPTION_INTEGER, list_options, count, .min = 1, .max = LIST_MOST),
 };
 
-/* A place in the walk over all partitions: the partition, and how far its index was scanned. */
-typedef struct place {
-    uint32_t partition;
-    uint64_t within;
-} place;
-
-/* "0", or partition-cursor. */
-static bool read_cursor(ff_request *r, ff_text text, place *p) {
-    ff_text rest = text;
-    ff_text number;
-    uint64_t partition;
-    *p = (place){0, 0};
-    if (ff_text_is_absent(text) || ff_text_equal(text, FF_TEXT("0"))) return true;
-    if (ff_text_split(&rest, '-', &number) && ff_unsigned_parse(number, &partition) &&
-        partition < ff_partition_count(FF_FAMILY_FLOW) && ff_unsigned_parse(rest, &p->within)) {
-        p->partition = (uint32_t)partition;
-        return true;
-    }
-    ff_request_refuse(r, FF_TEXT("CURSOR must be 0, or what the last call answered"));
-    return false;
-}
-
-static ff_str *cursor_text(ff_txn *t, const place *p, uint32_t end) {
-    if (p->partition >= end) return W(zero)->str;
-    return ff_str_make(
-        t, ff_arena_printf(&t->arena, "%u-%llu", p->partition, (unsigned long long)p->within));
-}
-
-static void answer_flow(ff_request *r, ff_answer *list, ff_partition partition, ff_str *flow_id,
-                        ff_text namespace) {
-    ff_txn *t = &r->txn;
-    ff_text tag = ff_tag_text(&t->arena, partition);
+static void list_one(ff_txn *t, ff_answer *list, ff_text tag, ff_str *flow_id, void *data) {
+    const list_options *o = data;
     ff_text core = ff_str_text(ff_keyname_flow(t, tag, ff_str_text(flow_id), "core", FF_TEXT("")));
-    ff_str *own = ff_hash_peek(t, core, W(namespace));
-    if (!ff_text_is_absent(namespace) && !ff_text_equal(ff_str_text(own), namespace)) return;
-    ff_answer *entry = ff_answer_add(list);
-    ff_answer_become_map(entry);
-    ff_answer_text(entry, "flow", FF_CONCAT(t, tag, FF_TEXT(":"), ff_str_text(flow_id)));
-    ff_answer_text(entry, "kind", ff_hash_peek(t, core, W(flow_kind)));
-    ff_answer_text(entry, "namespace", own);
-    ff_answer_text(entry, "state", ff_hash_peek(t, core, W(public_flow_state)));
-    ff_answer_number(entry, "created_at", ff_hash_peek(t, core, W(created_at)));
-}
-
-/* Skips partitions that certainly hold no flow, once that is known. */
-static void skip_empty(place *p, uint32_t end) {
-    if (p->within || !ff_watch_is_complete()) return;
-    int32_t next = ff_presence_next(FF_INDEX_FLOW_INDEX, NULL, p->partition);
-    p->partition = next < 0 || (uint32_t)next > end ? end : (uint32_t)next;
-}
-
-static void scan_partition(ff_request *r, const list_options *o, place *p, ff_answer *list) {
-    ff_partition partition = {FF_FAMILY_FLOW, (uint16_t)p->partition};
-    if (ff_partition_is_served(r->ctx, partition)) {
-        ff_str *index = ff_index_key(&r->txn, FF_INDEX_FLOW_INDEX, NULL, partition.number);
-        ff_strs flows =
-            ff_set_scan(&r->txn, ff_str_text(index), &p->within, o->count - (int64_t)list->count);
-        for (size_t i = 0; i < flows.count; i++) {
-            answer_flow(r, list, partition, flows.items[i], o->namespace);
-        }
+    ff_str *namespace = ff_hash_peek(t, core, W(namespace));
+    if (!ff_text_is_absent(o->namespace) && !ff_text_equal(ff_str_text(namespace), o->namespace)) {
+        return;
     }
-    if (p->within == 0) p->partition++;
+    ff_answer *map = ff_answer_add(list);
+    ff_answer_become_map(map);
+    ff_answer_text(map, "flow", FF_CONCAT(t, tag, FF_TEXT(":"), ff_str_text(flow_id)));
+    ff_answer_text(map, "kind", ff_hash_peek(t, core, W(flow_kind)));
+    ff_answer_text(map, "namespace", namespace);
+    ff_answer_text(map, "state", ff_hash_peek(t, core, W(public_flow_state)));
+    ff_answer_number(map, "created_at", ff_hash_peek(t, core, W(created_at)));
 }
 
 /* [PARTITION {fp:N}] [NAMESPACE ns] [CURSOR c] [COUNT n] */
 static ff_verdict list(ff_request *r) {
-    list_options o = {.count = LIST_USUAL};
-    place p;
-    ff_partition only;
-    uint32_t end = ff_partition_count(FF_FAMILY_FLOW);
-    if (!ff_request_options(r, 0, FF_OPTION_TABLE(list_rows), &o, NULL) ||
-        !read_cursor(r, o.cursor, &p)) {
-        return FF_DISCARD;
-    }
-    if (ff_text_is_absent(o.partition) && !ff_request_reaches_all_slots(r)) return FF_DISCARD;
-    if (!ff_text_is_absent(o.partition)) {
-        if (!ff_request_partition(r, o.partition, FF_FAMILY_FLOW, &only)) return FF_DISCARD;
-        if (p.partition != only.number) p = (place){only.number, 0};
-        end = only.number + 1u;
-    }
-    ff_answer_become_map(&r->answer);
-    ff_answer *cursor = ff_answer_member(&r->answer, FF_TEXT("cursor"));
-    ff_answer *flows = ff_answer_member(&r->answer, FF_TEXT("flows"));
-    ff_answer_become_list(flows);
-    for (int i = 0; i < PARTITIONS_AT_ONCE && flows->count < (size_t)o.count; i++) {
-        skip_empty(&p, end);
-        if (p.partition >= end) break;
-        scan_partition(r, &o, &p, flows);
-    }
-    ff_answer_become_text(cursor, cursor_text(&r->txn, &p, end));
-    return FF_DISCARD;
-}
-
-/* The partition routes the command. */
-static int list_command(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
-    if (!ValkeyModule_IsKeysPositionRequest(ctx)) {
-        return ff_request_serve(ctx, argv, argc, 2, list, true);
-    }
-    for (int i = 2; i + 1 < argc; i += 2) {
-        if (!ff_text_equal_ignoring_case(ff_str_text(argv[i]), FF_TEXT("PARTITION"))) continue;
-        ff_request_report_key(ctx, argv, argc, i + 1,
-                              VALKEYMODULE_CMD_KEY_RO | VALKEYMODULE_CMD_KEY_ACCESS);
-    }
-    return VALKEYMODULE_OK;
+    list_options o = {.common.count = FF_LISTING_COUNT};
+    if (!ff_request_options(r, 0, FF_OPTION_TABLE(list_rows), &o, NULL)) return FF_DISCARD;
+    return ff_listing_answer(r, FF_INDEX_FLOW_INDEX, &o.common, "flows", list_one, &o);
 }
 
 static FF_NATIVE_READ(get_command, 2, get);
-
-#define PARTITION_KEY \
-    (ValkeyModuleCommandKeySpec[]) { \
-        {.flags = VALKEYMODULE_CMD_KEY_RO | VALKEYMODULE_CMD_KEY_ACCESS | \
-                  VALKEYMODULE_CMD_KEY_VARIABLE_FLAGS, \
-         .begin_search_type = VALKEYMODULE_KSPEC_BS_KEYWORD, \
-         .bs.keyword = {.keyword = "PARTITION", .startfrom = 2}, \
-         .find_keys_type = VALKEYMODULE_KSPEC_FK_RANGE, \
-         .fk.range = {.keystep = 1}}, \
-        { \
-            0 \
-        } \
-    }
+static FF_NATIVE_LISTING(list_command, 2, list);
 
 static const ff_command rows[] = {
     {"ff.flow|get", get_command, FF_READS,
@@ -292,12 +190,8 @@ static const ff_command rows[] = {
     {"ff.flow|list", list_command, FF_READS,
      .info = {FF_DOCUMENTED, .summary = "Pages through the flows of this node.",
               .complexity = "O(N) with N the count asked for", .arity = -2,
-              .key_specs = PARTITION_KEY,
-              .args = FF_ARGS(FF_ARG("partition", KEY, .key_spec_index = 0, .token = "PARTITION",
-                                     .flags = VALKEYMODULE_CMD_ARG_OPTIONAL),
-                              FF_OPTION_ARG("namespace", "NAMESPACE", STRING),
-                              FF_OPTION_ARG("cursor", "CURSOR", STRING),
-                              FF_OPTION_ARG("count", "COUNT", INTEGER))}},
+              .key_specs = FF_PARTITION_READ(2),
+              .args = FF_ARGS(FF_OPTION_ARG("namespace", "NAMESPACE", STRING), FF_LISTING_ARGS)}},
 };
 
 const ff_command_table ff_flowview_commands = FF_COMMAND_TABLE(rows);

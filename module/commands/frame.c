@@ -60,7 +60,10 @@ static bool check_alpha(ff_request *r, ff_text alpha) {
     double value;
     if (ff_text_is_absent(alpha)) return true;
     if (ff_number_parse(alpha, &value) && value > 0 && value <= 1) return true;
-    ff_request_refuse(r, FF_TEXT("ALPHA must be a number above 0 and at most 1"));
+    ff_request_refuse(r, ff_arena_concat(&r->txn.arena,
+                                         FF_TEXT("ALPHA must be a number above 0 and at most 1, "
+                                                 "got: "),
+                                         ff_arena_printable(&r->txn.arena, alpha)));
     return false;
 }
 

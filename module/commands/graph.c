@@ -10,28 +10,25 @@
 
 void ff_graph_open(ff_txn *t, ff_text tag, ff_str *flow_id, ff_graph *g) {
     ff_str *core = ff_keyname_flow(t, tag, ff_str_text(flow_id), "core", FF_TEXT(""));
-    *g = (ff_graph){t, tag, flow_id, core, ff_hash_open(t, core)};
+    *g = (ff_graph){.txn = t, .tag = tag, .flow_id = flow_id, .core_name = core};
+    g->core = ff_hash_open(t, core);
+    g->members_name = ff_graph_key(g, "members", FF_TEXT(""));
+    g->index_name = ff_keyname_index(t, tag, "flow_index");
 }
 
 ff_str *ff_graph_key(ff_graph *g, const char *kind, ff_text id) {
     return ff_keyname_flow(g->txn, g->tag, ff_str_text(g->flow_id), kind, id);
 }
 
-static ff_str *members_key(ff_graph *g) { return ff_graph_key(g, "members", FF_TEXT("")); }
-
-static ff_str *index_key(ff_graph *g) { return ff_keyname_index(g->txn, g->tag, "flow_index"); }
-
 ff_verdict ff_graph_create(ff_graph *g, ff_str *kind, ff_str *namespace, ff_result *out) {
-    ff_flow_create_keys k = {g->core_name, members_key(g), index_key(g)};
+    ff_flow_create_keys k = {g->core_name, g->members_name, g->index_name};
     ff_flow_create_args a = {g->flow_id, kind, namespace, NULL};
     return ff_flow_create(g->txn, &k, &a, out);
 }
 
-ff_verdict ff_graph_add(ff_graph *g, ff_str *execution_id, ff_result *out) {
-    ff_text id = ff_str_text(execution_id);
-    ff_flow_add_keys k = {g->core_name, members_key(g), index_key(g),
-                          ff_keyname_execution(g->txn, g->tag, id, "core")};
-    ff_flow_add_args a = {g->flow_id, execution_id, NULL};
+ff_verdict ff_graph_add(ff_graph *g, ff_subject *member, ff_result *out) {
+    ff_flow_add_keys k = {g->core_name, g->members_name, g->index_name, member->core_name};
+    ff_flow_add_args a = {g->flow_id, member->execution_id, NULL};
     return ff_flow_add(g->txn, &k, &a, out);
 }
 
@@ -68,38 +65,37 @@ static ff_str *kind_of(const ff_edge *edge) {
 static ff_verdict stage(ff_graph *g, const ff_edge *edge, ff_str *edge_id, ff_result *out) {
     ff_edge_stage_keys k = {
         .core = g->core_name,
-        .members = members_key(g),
+        .members = g->members_name,
         .edge = ff_graph_key(g, "edge:", ff_str_text(edge_id)),
         .outgoing = ff_graph_key(g, "out:", ff_str_text(edge->upstream)),
-        .incoming = ff_graph_key(g, "in:", ff_str_text(edge->downstream)),
+        .incoming = ff_graph_key(g, "in:", ff_str_text(edge->downstream->execution_id)),
     };
     ff_edge_stage_args a = {
         .flow_id = g->flow_id,
         .edge_id = edge_id,
         .upstream_id = edge->upstream,
-        .downstream_id = edge->downstream,
+        .downstream_id = edge->downstream->execution_id,
         .dependency_kind = kind_of(edge),
         .data_passing_ref = ff_str_or_empty(edge->data),
         .expected_revision = ff_str_or(ff_hash_get(g->core, W(graph_revision)), W(zero)),
         .at = ff_str_now(g->txn),
     };
-    return ff_edge_stage(g->txn, &k, &a, out);
+    return g->is_new ? ff_edge_add(g->txn, &k, &a, out) : ff_edge_stage(g->txn, &k, &a, out);
 }
 
 static ff_verdict apply(ff_graph *g, const ff_edge *edge, ff_str *edge_id, ff_result *out) {
-    ff_subject child;
+    ff_subject *child = edge->downstream;
     ff_txn *t = g->txn;
-    ff_subject_open(t, g->tag, edge->downstream, &child);
     ff_text dependency = ff_arena_concat(&t->arena, FF_TEXT("dep:"), ff_str_text(edge_id));
     ff_dependency_apply_keys k = {
-        .core = child.core_name,
-        .meta = ff_subject_key(&child, "deps:meta"),
-        .unresolved = ff_subject_key(&child, "deps:unresolved"),
-        .dependency = ff_subject_key(&child, dependency.ptr),
-        .eligible = ff_subject_lane_index(&child, "eligible"),
-        .blocked = ff_subject_lane_index(&child, "blocked:dependencies"),
-        .all_edges = ff_subject_key(&child, "deps:all_edges"),
-        .group = ff_graph_key(g, "edgegroup:", ff_str_text(edge->downstream)),
+        .core = child->core_name,
+        .meta = ff_subject_key(child, "deps:meta"),
+        .unresolved = ff_subject_key(child, "deps:unresolved"),
+        .dependency = ff_subject_key(child, dependency.ptr),
+        .eligible = ff_subject_lane_index(child, "eligible"),
+        .blocked = ff_subject_lane_index(child, "blocked:dependencies"),
+        .all_edges = ff_subject_key(child, "deps:all_edges"),
+        .group = ff_graph_key(g, "edgegroup:", ff_str_text(child->execution_id)),
     };
     ff_dependency_apply_args a = {
         .flow_id = g->flow_id,
@@ -125,7 +121,7 @@ ff_verdict ff_graph_link(ff_graph *g, const ff_edge *edge, ff_result *out) {
 ff_verdict ff_graph_settle(ff_graph *g, const ff_edge *edge, ff_str *edge_id, ff_result *out) {
     ff_str *outcome = ff_member_outcome(g->txn, g->tag, ff_str_text(edge->upstream));
     if (outcome == NULL) return ff_ok(out);
-    ff_member_edge resolved = {g->tag,         g->flow_id,       edge_id,
-                               edge->upstream, edge->downstream, outcome};
+    ff_member_edge resolved = {
+        g->tag, g->flow_id, edge_id, edge->upstream, edge->downstream->execution_id, outcome};
     return ff_member_resolve(g->txn, &resolved, out);
 }

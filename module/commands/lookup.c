@@ -4,14 +4,10 @@
 
 #include "base/number.h"
 #include "commands/command.h"
-#include "commands/place.h"
-#include "commands/request.h"
+#include "commands/listing.h"
 #include "engine/keyname.h"
-#include "permission.h"
-#include "presence.h"
-#include "watch.h"
 
-enum { ATTEMPTS_MOST = 100, HISTORY_MOST = 2000, LIST_COUNT = 100, LIST_MOST = 10000 };
+enum { ATTEMPTS_MOST = 100, HISTORY_MOST = 2000 };
 
 /* ---- Records as maps ---- */
 
@@ -219,8 +215,8 @@ static ff_verdict get(ff_request *r) {
 /* ---- FF.LIST ---- */
 
 typedef struct list_options {
-    ff_text lane, namespace, partition, cursor;
-    int64_t count;
+    ff_listing_options common;
+    ff_text lane, namespace;
     int state;
 } list_options;
 
@@ -229,75 +225,27 @@ static const char *const states[] = {"waiting",   "delayed",   "rate_limited", "
                                      "cancelled", "expired",   "skipped",      NULL};
 
 static const ff_option list_rows[] = {
+    FF_LISTING_ROWS(list_options, common),
     FF_OPTION("LANE", FF_OPTION_NONEMPTY, list_options, lane),
     FF_OPTION("STATE", FF_OPTION_CHOICE, list_options, state, .choices = states),
     FF_OPTION("NAMESPACE", FF_OPTION_NONEMPTY, list_options, namespace),
-    FF_OPTION("PARTITION", FF_OPTION_NONEMPTY, list_options, partition),
-    FF_OPTION("CURSOR", FF_OPTION_NONEMPTY, list_options, cursor),
-    FF_OPTION("COUNT", FF_OPTION_INTEGER, list_options, count, .min = 1, .max = LIST_MOST),
 };
-
-/* A way through the partitions: of which one it is to go on, and with which cursor of its set. */
-typedef struct listing {
-    ff_request *r;
-    list_options o;
-    int32_t only; /* the one partition that is asked for; -1: all */
-    uint32_t partition;
-    uint64_t cursor;
-    ff_answer *list;
-} listing;
-
-static bool refuse_listing(listing *l, const char *why, ff_text got) {
-    ff_arena *arena = &l->r->txn.arena;
-    ff_request_refuse(l->r, ff_arena_concat(arena, ff_text_of(why), FF_TEXT(", got: "),
-                                            ff_arena_printable(arena, got)));
-    return false;
-}
-
-static bool read_partition(listing *l) {
-    ff_partition partition;
-    if (ff_text_is_absent(l->o.partition)) return ff_request_reaches_all_slots(l->r);
-    if (!ff_tag_parse(l->o.partition, &partition) || partition.family != FF_FAMILY_FLOW ||
-        partition.number >= ff_partition_count(FF_FAMILY_FLOW)) {
-        return refuse_listing(l, "PARTITION must be {fp:N} with N below ff.flow-partitions",
-                              l->o.partition);
-    }
-    l->only = partition.number;
-    l->partition = partition.number;
-    return true;
-}
-
-/* "0", or "<partition>-<cursor of its set>" as an earlier reply had it. */
-static bool read_cursor(listing *l) {
-    uint64_t partition;
-    ff_text first;
-    ff_text rest = l->o.cursor;
-    if (ff_text_is_absent(rest) || ff_text_equal(rest, FF_TEXT("0"))) return true;
-    ff_text_split(&rest, '-', &first);
-    if (!ff_unsigned_parse(first, &partition) || ff_text_is_absent(rest) ||
-        !ff_unsigned_parse(rest, &l->cursor) || partition >= ff_partition_count(FF_FAMILY_FLOW) ||
-        (l->only >= 0 && partition != (uint64_t)l->only)) {
-        return refuse_listing(l, "CURSOR must be 0 or what an earlier reply had", l->o.cursor);
-    }
-    l->partition = (uint32_t)partition;
-    return true;
-}
 
 static bool passes(ff_txn *t, ff_text core, const ff_word *field, ff_text wanted) {
     if (ff_text_is_absent(wanted)) return true;
     return ff_text_equal(ff_str_text(ff_hash_peek(t, core, field)), wanted);
 }
 
-static void list_one(listing *l, ff_text tag, ff_str *execution_id) {
-    ff_txn *t = &l->r->txn;
+static void list_one(ff_txn *t, ff_answer *list, ff_text tag, ff_str *execution_id, void *data) {
+    const list_options *o = data;
     ff_text core = ff_str_text(ff_keyname_execution(t, tag, ff_str_text(execution_id), "core"));
-    ff_text state = l->o.state < 0 ? FF_TEXT_ABSENT : ff_text_of(states[l->o.state]);
+    ff_text state = o->state < 0 ? FF_TEXT_ABSENT : ff_text_of(states[o->state]);
     ff_str *created_at = ff_hash_peek(t, core, W(created_at));
     if (created_at == NULL || !passes(t, core, W(public_state), state) ||
-        !passes(t, core, W(lane_id), l->o.lane) || !passes(t, core, W(namespace), l->o.namespace)) {
+        !passes(t, core, W(lane_id), o->lane) || !passes(t, core, W(namespace), o->namespace)) {
         return;
     }
-    ff_answer *map = ff_answer_add(l->list);
+    ff_answer *map = ff_answer_add(list);
     ff_answer_become_map(map);
     ff_answer_text(map, "execution_id", execution_id);
     ff_answer_text(map, "state", ff_hash_peek(t, core, W(public_state)));
@@ -310,81 +258,15 @@ static void list_one(listing *l, ff_text tag, ff_str *execution_id) {
     ff_answer_text(map, "flow_id", ff_str_is_set(flow_id) ? flow_id : NULL);
 }
 
-/* The partition to look at from `from` on; -1 when there is none. */
-static int32_t next_partition(const listing *l, uint32_t from) {
-    if (l->only >= 0) return (int32_t)from == l->only ? l->only : -1;
-    if (from >= ff_partition_count(FF_FAMILY_FLOW)) return -1;
-    if (!ff_watch_is_complete()) return (int32_t)from;
-    return ff_presence_next(FF_INDEX_ALL_EXECUTIONS, NULL, from);
-}
-
-/* Looks at about as many executions as COUNT says. False when all have been seen. */
-static bool list_page(listing *l) {
-    ff_txn *t = &l->r->txn;
-    int64_t left = l->o.count;
-    int32_t at = next_partition(l, l->partition);
-    while (at >= 0 && left > 0) {
-        if ((uint32_t)at != l->partition) l->cursor = 0;
-        l->partition = (uint32_t)at;
-        ff_text tag = ff_tag_text(&t->arena, (ff_partition){FF_FAMILY_FLOW, (uint16_t)at});
-        ff_str *name = ff_keyname_index(t, tag, "all_executions");
-        ff_strs ids = ff_set_scan(t, ff_str_text(name), &l->cursor, left);
-        for (size_t i = 0; i < ids.count; i++) list_one(l, tag, ids.items[i]);
-        left -= ids.count ? (int64_t)ids.count : 1;
-        if (l->cursor == 0) at = next_partition(l, ++l->partition);
-    }
-    if (at >= 0) l->partition = (uint32_t)at;
-    return at >= 0;
-}
-
 /* [LANE l] [STATE s] [NAMESPACE ns] [PARTITION {fp:N}] [CURSOR c] [COUNT n] */
 static ff_verdict list_executions(ff_request *r) {
-    listing l = {.r = r, .o = {.count = LIST_COUNT, .state = -1}, .only = -1};
-    if (!ff_request_options(r, 0, FF_OPTION_TABLE(list_rows), &l.o, NULL) || !read_partition(&l) ||
-        !read_cursor(&l)) {
-        return FF_DISCARD;
-    }
-    ff_answer_become_map(&r->answer);
-    ff_answer *cursor = ff_answer_member(&r->answer, FF_TEXT("cursor"));
-    l.list = ff_answer_member(&r->answer, FF_TEXT("executions"));
-    ff_answer_become_list(l.list);
-    bool more = list_page(&l);
-    ff_text text =
-        more ? ff_arena_printf(&r->txn.arena, "%u-%llu", l.partition, (unsigned long long)l.cursor)
-             : FF_TEXT("0");
-    ff_answer_become_text(cursor, ff_str_make(&r->txn, text));
-    return FF_COMMIT;
+    list_options o = {.common.count = FF_LISTING_COUNT, .state = -1};
+    if (!ff_request_options(r, 0, FF_OPTION_TABLE(list_rows), &o, NULL)) return FF_DISCARD;
+    return ff_listing_answer(r, FF_INDEX_ALL_EXECUTIONS, &o.common, "executions", list_one, &o);
 }
 
 static FF_NATIVE_READ(get_command, 1, get);
-
-/* The key is the value of PARTITION. */
-static int list_command(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
-    if (!ValkeyModule_IsKeysPositionRequest(ctx)) {
-        return ff_request_serve(ctx, argv, argc, 1, list_executions, true);
-    }
-    for (int i = 1; i + 1 < argc; i += 2) {
-        if (ff_text_equal_ignoring_case(ff_str_text(argv[i]), FF_TEXT("PARTITION"))) {
-            ff_request_report_key(ctx, argv, argc, i + 1,
-                                  VALKEYMODULE_CMD_KEY_RO | VALKEYMODULE_CMD_KEY_ACCESS);
-            break;
-        }
-    }
-    return VALKEYMODULE_OK;
-}
-
-#define PARTITION_KEY \
-    (ValkeyModuleCommandKeySpec[]) { \
-        {.flags = VALKEYMODULE_CMD_KEY_RO | VALKEYMODULE_CMD_KEY_ACCESS | \
-                  VALKEYMODULE_CMD_KEY_VARIABLE_FLAGS, \
-         .begin_search_type = VALKEYMODULE_KSPEC_BS_KEYWORD, \
-         .bs.keyword = {.keyword = "PARTITION", .startfrom = 1}, \
-         .find_keys_type = VALKEYMODULE_KSPEC_FK_RANGE, \
-         .fk.range = {.keystep = 1}}, \
-        { \
-            0 \
-        } \
-    }
+static FF_NATIVE_LISTING(list_command, 1, list_executions);
 
 static const ff_command rows[] = {
     {"ff.get", get_command, FF_READS,
@@ -398,14 +280,10 @@ static const ff_command rows[] = {
     {"ff.list", list_command, FF_READS,
      .info = {FF_DOCUMENTED, .summary = "Pages through the executions of this node.",
               .complexity = "O(N) with N the count; O(P) with P the number of partitions",
-              .arity = -1, .key_specs = PARTITION_KEY,
+              .arity = -1, .key_specs = FF_PARTITION_READ(1),
               .args = FF_ARGS(FF_OPTION_ARG("lane", "LANE", STRING),
                               FF_OPTION_ARG("state", "STATE", STRING),
-                              FF_OPTION_ARG("namespace", "NAMESPACE", STRING),
-                              FF_ARG("partition", KEY, .key_spec_index = 0, .token = "PARTITION",
-                                     .flags = VALKEYMODULE_CMD_ARG_OPTIONAL),
-                              FF_OPTION_ARG("cursor", "CURSOR", STRING),
-                              FF_OPTION_ARG("count", "COUNT", INTEGER))}},
+                              FF_OPTION_ARG("namespace", "NAMESPACE", STRING), FF_LISTING_ARGS)}},
 };
 
 const ff_command_table ff_lookup_commands = FF_COMMAND_TABLE(rows);

@@ -50,12 +50,30 @@ static bool names_partition(ff_text text) {
            (text.len && text.ptr[0] == '{' && text.ptr[text.len - 1] == '}');
 }
 
+static const char *const expected_place[FF_FAMILIES] = {
+    [FF_FAMILY_FLOW] = "' is not a place: expected {fp:N}:<uuid>, {fp:N} or *",
+    [FF_FAMILY_BUDGET] = "' is not a place: expected {b:M}:<uuid>, {b:M} or *",
+    [FF_FAMILY_QUOTA] = "' is not a place: expected {q:K}:<uuid>, {q:K} or *",
+};
+
+/* A reference, with or without its tag, or something that looks like one. */
+static bool may_name_reference(ff_text text) {
+    ff_uuid uuid;
+    return ff_text_starts_with(text, FF_TEXT("{")) || ff_uuid_parse(text, &uuid);
+}
+
 bool ff_request_place(ff_request *r, ff_text text, ff_family family, ff_reference *reference) {
     ff_partition partition;
-    if (!names_partition(text)) return ff_request_reference(r, text, family, reference);
+    ff_arena *arena = &r->txn.arena;
+    if (!names_partition(text)) {
+        if (may_name_reference(text)) return ff_request_reference(r, text, family, reference);
+        ff_request_refuse(r, ff_arena_concat(arena, FF_TEXT("'"), ff_arena_printable(arena, text),
+                                             ff_text_of(expected_place[family])));
+        return false;
+    }
     if (!ff_request_partition(r, text, family, &partition)) return false;
     ff_uuid uuid = ff_mint_uuid_in(partition, ff_partition_count(family));
-    ff_text whole = ff_reference_text(&r->txn.arena, partition, &uuid);
+    ff_text whole = ff_reference_text(arena, partition, &uuid);
     return ff_reference_parse(whole, family, reference);
 }
 

@@ -188,9 +188,7 @@ static FF_NATIVE_WRITE(release_command, 2, release);
 static FF_NATIVE_READ(get_command, 2, get);
 
 static const ff_command rows[] = {
-    {"ff.quota", FF_CONTAINER,
-     .info = {FF_DOCUMENTED, .summary = "A container for commands about quota policies.",
-              .arity = -2}},
+    {"ff.quota", FF_CONTAINER_OF("quota policies")},
     {"ff.quota|create", create_command, FF_WRITES,
      .info = {FF_DOCUMENTED, .summary = "Defines a quota policy.", .complexity = "O(1)",
               .arity = -3, .key_specs = FF_KEY_WRITE(2),

@@ -83,6 +83,13 @@ static const char *const sentences[FF_CODE_COUNT] = {
     [FF_WAITPOINT_PENDING_USE_BUFFER_SCRIPT] = "the waitpoint is pending: nobody waits at it yet",
 };
 
+enum { LABELS_MOST = 4 };
+
+/* What the details are called, where that is not plain. */
+static const char *const labels[FF_CODE_COUNT][LABELS_MOST] = {
+    [FF_EXECUTION_NOT_ACTIVE] = {"outcome ", "epoch ", "phase ", "attempt "},
+};
+
 /* Every …_not_found is one word to a person. */
 static ff_text word_of(ff_txn *t, ff_code code) {
     const char *word = ff_code_word(code);
@@ -95,17 +102,32 @@ static ff_text word_of(ff_txn *t, ff_code code) {
     return ff_text_make(upper, length);
 }
 
+/* A sentence, and its details after a colon. */
+typedef struct line {
+    ff_txn *t;
+    ff_buffer text;
+    bool has_details;
+} line;
+
+static void add_detail(line *l, const char *label, ff_text detail) {
+    if (detail.len == 0) return;
+    ff_buffer_append(&l->text, l->has_details ? FF_TEXT(", ") : FF_TEXT(": "));
+    ff_buffer_append(&l->text, ff_text_of(label ? label : ""));
+    ff_buffer_append(&l->text, ff_arena_printable(&l->t->arena, detail));
+    l->has_details = true;
+}
+
 ff_text ff_refusal_text(ff_txn *t, const ff_result *result) {
-    ff_buffer line;
-    ff_buffer_init(&line, &t->arena);
-    ff_buffer_append(&line, word_of(t, result->code));
-    ff_buffer_append_byte(&line, ' ');
-    ff_buffer_append(&line, ff_text_of(sentences[result->code]));
+    line l = {.t = t};
+    ff_buffer_init(&l.text, &t->arena);
+    ff_buffer_append(&l.text, word_of(t, result->code));
+    ff_buffer_append_byte(&l.text, ' ');
+    ff_buffer_append(&l.text, ff_text_of(sentences[result->code]));
+    ff_text word = ff_str_text(result->word);
+    add_detail(&l, NULL, ff_text_slice(word, ff_text_find(word, ':', 0) + 1, word.len));
     for (size_t i = 0; i < result->count; i++) {
-        ff_text detail = ff_str_text(result->values[i].str);
-        if (detail.len == 0) continue;
-        ff_buffer_append(&line, i == 0 ? FF_TEXT(": ") : FF_TEXT(", "));
-        ff_buffer_append(&line, ff_arena_printable(&t->arena, detail));
+        const char *label = i < LABELS_MOST ? labels[result->code][i] : NULL;
+        add_detail(&l, label, ff_str_text(result->values[i].str));
     }
-    return ff_buffer_text(&line);
+    return ff_buffer_text(&l.text);
 }

@@ -118,6 +118,11 @@ bool ff_request_subject(ff_request *r, ff_subject *subject) {
     return true;
 }
 
+void ff_request_tell_state(ff_request *r, ff_subject *subject) {
+    if (r->result.code != FF_EXECUTION_NOT_ELIGIBLE) return;
+    ff_result_add(&r->result, ff_hash_get(subject->core, W(public_state)));
+}
+
 void ff_request_answer_state(ff_request *r, ff_subject *subject) {
     ff_answer_become_map(&r->answer);
     ff_answer_text(&r->answer, "state", ff_hash_get(subject->core, W(public_state)));
@@ -169,9 +174,8 @@ bool ff_request_reference(ff_request *r, ff_text text, ff_family family, ff_refe
     if (!reference->shortest || reference->partition.number != own) {
         ff_text right =
             ff_reference_text(&r->txn.arena, (ff_partition){family, own}, &reference->uuid);
-        ff_request_refuse(
-            r,
-            ff_arena_concat(&r->txn.arena, FF_TEXT("the tag is not that of the id: use "), right));
+        ff_request_refuse(r, ff_arena_concat(&r->txn.arena, FF_TEXT("the tag of '"), text,
+                                             FF_TEXT("' is not that of its id: use "), right));
         return false;
     }
     return true;

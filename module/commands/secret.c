@@ -140,10 +140,7 @@ static int list_command(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int arg
 }
 
 static const ff_command rows[] = {
-    {"ff.secret", FF_CONTAINER,
-     .info = {FF_DOCUMENTED,
-              .summary = "A container for commands about the secrets that sign tokens.",
-              .arity = -2}},
+    {"ff.secret", FF_CONTAINER_OF("the secrets that sign tokens")},
     {"ff.secret|rotate", rotate_command, .flags = "write deny-oom",
      .categories = "write admin dangerous",
      .info = {FF_DOCUMENTED,

@@ -92,10 +92,19 @@ static ff_verdict deliver(ff_request *r, ff_subject *s, const ff_signal_keys *co
     return ff_signal_deliver(&r->txn, &keys, args, &r->result);
 }
 
+/* The token is good for the waitpoint, whoever is said to wait at it. */
+static bool belongs_to(ff_key *waitpoint, ff_subject *s) {
+    if (!ff_key_exists(s->core) || !ff_key_exists(waitpoint)) return true;
+    return ff_str_equal(ff_hash_get(waitpoint, W(execution_id)), s->execution_id);
+}
+
 /* For a waitpoint at which nobody waits yet the signal is kept. */
 static ff_verdict send(ff_request *r, ff_subject *s, const ff_signal_args *args) {
     ff_signal_keys common = common_keys(s, args);
     ff_key *waitpoint = ff_hash_open(&r->txn, common.waitpoint);
+    if (!belongs_to(waitpoint, s)) {
+        return ff_refuse(&r->result, FF_INVALID_WAITPOINT_FOR_EXECUTION);
+    }
     if (!ff_str_is(ff_hash_get(waitpoint, W(state)), W(pending))) {
         return deliver(r, s, &common, args);
     }

@@ -33,7 +33,7 @@ typedef struct member {
     const struct member **after;
     size_t after_count;
     ff_join join;
-    ff_str *execution_id;
+    ff_subject subject;
     size_t waits_for; /* while the order is looked for */
 } member;
 
@@ -408,7 +408,9 @@ static bool read_all_members(submission *s) {
         member *m = &s->members[i];
         const ff_json *object = ff_json_at(s->member_list, i);
         if (!ff_json_is_object(object)) {
-            return refuse(s, m, FF_TEXT("it"), "must be an object");
+            ff_request_refuse(
+                s->r, ff_arena_concat(arena, member_text(s, m), FF_TEXT(" must be an object")));
+            return false;
         }
         if (!ff_json_slice_next(&rest, &m->source)) m->source = FF_TEXT("");
         m->creation.lane = lane;
@@ -518,24 +520,24 @@ static ff_verdict stage_flow(submission *s, ff_graph *g) {
 static bool stage_member(submission *s, ff_graph *g, ff_partition partition, member *m) {
     ff_txn *t = g->txn;
     ff_uuid uuid = ff_mint_uuid();
-    ff_subject subject;
+    ff_str *execution_id = ff_str_make(t, ff_reference_text(&t->arena, partition, &uuid));
     ff_result *out = &s->r->result;
-    m->execution_id = ff_str_make(t, ff_reference_text(&t->arena, partition, &uuid));
-    ff_subject_open(t, g->tag, m->execution_id, &subject);
+    ff_subject_open(t, g->tag, execution_id, &m->subject);
     *out = (ff_result){.txn = t};
-    ff_creation_stage(&subject, &m->creation, out);
+    ff_creation_stage(&m->subject, &m->creation, out);
     if (out->code != FF_OK) return refused_for(s, m);
     *out = (ff_result){.txn = t};
-    ff_graph_add(g, m->execution_id, out);
+    ff_graph_add(g, &m->subject, out);
     return out->code == FF_OK || refused_for(s, m);
 }
 
-static bool stage_edges(submission *s, ff_graph *g, const member *m) {
+static bool stage_edges(submission *s, ff_graph *g, member *m) {
     ff_result *out = &s->r->result;
     *out = (ff_result){.txn = g->txn};
-    if (ff_graph_join(g, m->execution_id, &m->join, out) == FF_DISCARD) return refused_for(s, m);
+    if (ff_graph_join(g, m->subject.execution_id, &m->join, out) == FF_DISCARD)
+        return refused_for(s, m);
     for (size_t i = 0; i < m->after_count; i++) {
-        ff_edge edge = {.upstream = m->after[i]->execution_id, .downstream = m->execution_id};
+        ff_edge edge = {.upstream = m->after[i]->subject.execution_id, .downstream = &m->subject};
         *out = (ff_result){.txn = g->txn};
         if (ff_graph_link(g, &edge, out) == FF_DISCARD) return refused_for(s, m);
     }
@@ -544,12 +546,15 @@ static bool stage_edges(submission *s, ff_graph *g, const member *m) {
 
 static bool stage(submission *s, ff_graph *g, ff_partition partition) {
     if (stage_flow(s, g) == FF_DISCARD) return false;
+    g->is_new = true;
     for (size_t i = 0; i < s->count; i++) {
         if (!stage_member(s, g, partition, &s->members[i])) return false;
     }
     for (size_t i = 0; i < s->count; i++) {
         if (!stage_edges(s, g, &s->members[i])) return false;
     }
+    /* Nobody has ended yet: the edges need not be looked at again. */
+    g->txn->ended = NULL;
     return true;
 }
 
@@ -575,7 +580,7 @@ static ff_verdict submit(ff_request *r) {
     ff_answer_become_map(members);
     for (size_t i = 0; i < s.count; i++) {
         ff_answer_become_text(ff_answer_member(members, s.members[i].name),
-                              s.members[i].execution_id);
+                              s.members[i].subject.execution_id);
     }
     return FF_COMMIT;
 }

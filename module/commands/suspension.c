@@ -4,6 +4,7 @@
 #include "claim/slot.h"
 #include "commands/command.h"
 #include "commands/request.h"
+#include "engine/document.h"
 #include "engine/keyname.h"
 #include "engine/mint.h"
 
@@ -182,11 +183,20 @@ static void answer_suspension(ff_request *r, ff_subject *s) {
     for (size_t i = 5; i + 2 < r->result.count; i += 3) answer_waitpoint(list, &values[i]);
 }
 
+/* A condition that a caller hands in is an object. */
+static bool check_condition(suspending *g) {
+    ff_str *condition = ff_str_make(&g->r->txn, g->o.condition);
+    if (ff_json_is_object(ff_document_read(&g->r->txn, condition))) return true;
+    ff_request_refuse(g->r, FF_TEXT("CONDITION must be a JSON object"));
+    return false;
+}
+
 /* eid lease epoch attempt REASON code CONDITION json [TIMEOUT ms behaviour] … */
 static ff_verdict suspend(ff_request *r) {
     suspending g = {.r = r, .o = {.resume_policy = ff_text_of(resume_policy)}};
     if (!ff_request_subject(r, &g.s) ||
-        !ff_request_options(r, 4, FF_OPTION_TABLE(suspend_rows), &g.o, &g.given)) {
+        !ff_request_options(r, 4, FF_OPTION_TABLE(suspend_rows), &g.o, &g.given) ||
+        !check_condition(&g)) {
         return FF_DISCARD;
     }
     fill_keys(&g);

@@ -106,31 +106,55 @@ bool ff_tail_read(ff_txn *t, const ff_tail *tail, ff_answer *answer, ff_result *
 
 /* ---- Waiting ---- */
 
-static long long waiting; /* readers */
+typedef struct waiter {
+    ff_tail tail;
+    ff_str *core;
+    bool had_stream;
+    struct waiter *next;
+    struct waiter **link; /* the pointer that points here */
+} waiter;
 
-static void copy_tail(const ff_tail *from, ff_tail *to) {
-    *to = *from;
-    to->execution_id = ValkeyModule_CreateStringFromString(NULL, from->execution_id);
-    to->index = ValkeyModule_CreateStringFromString(NULL, from->index);
-    to->from = ValkeyModule_CreateStringFromString(NULL, from->from);
+static waiter *waiters;
+
+static waiter *new_waiter(const reading *g) {
+    const ff_tail *from = g->tail;
+    waiter *w = ValkeyModule_Alloc(sizeof *w);
+    *w = (waiter){.tail = *from, .next = waiters, .link = &waiters};
+    w->tail.execution_id = ValkeyModule_CreateStringFromString(NULL, from->execution_id);
+    w->tail.index = ValkeyModule_CreateStringFromString(NULL, from->index);
+    w->tail.from = ValkeyModule_CreateStringFromString(NULL, from->from);
+    w->core = ValkeyModule_CreateStringFromString(NULL, g->s.core_name);
+    w->had_stream = ff_key_exists(ff_any_open(g->t, g->stream));
+    if (waiters) waiters->link = &w->next;
+    waiters = w;
+    return w;
 }
 
 static void forget(ValkeyModuleCtx *ctx, void *data) {
     (void)ctx;
-    ff_tail *tail = data;
-    ValkeyModule_FreeString(NULL, tail->execution_id);
-    ValkeyModule_FreeString(NULL, tail->index);
-    ValkeyModule_FreeString(NULL, tail->from);
-    ValkeyModule_Free(tail);
-    waiting--;
+    waiter *w = data;
+    *w->link = w->next;
+    if (w->next) w->next->link = w->link;
+    ValkeyModule_FreeString(NULL, w->tail.execution_id);
+    ValkeyModule_FreeString(NULL, w->tail.index);
+    ValkeyModule_FreeString(NULL, w->tail.from);
+    ValkeyModule_FreeString(NULL, w->core);
+    ValkeyModule_Free(w);
+}
+
+/* Whoever tails a stream that somebody deletes is told, and may ask again. */
+static bool has_lost_stream(ff_txn *t, const waiter *w) {
+    if (!w->had_stream) return false;
+    reading g = start(t, &w->tail);
+    return !ff_key_exists(ff_any_open(t, g.stream));
 }
 
 /* Replies if the reader need not wait any longer, or must not. */
 static int answer_waiting(ValkeyModuleCtx *ctx, bool time_is_up) {
-    const ff_tail *tail = ValkeyModule_GetBlockedClientPrivateData(ctx);
+    const waiter *w = ValkeyModule_GetBlockedClientPrivateData(ctx);
     ff_request r;
     ff_request_begin(&r, ctx, NULL, 0, 0, true);
-    bool over = ff_tail_read(&r.txn, tail, &r.answer, &r.result);
+    bool over = ff_tail_read(&r.txn, &w->tail, &r.answer, &r.result) || has_lost_stream(&r.txn, w);
     ff_txn_discard(&r.txn);
     bool replied = over || time_is_up || ff_txn_error(&r.txn);
     if (replied) ff_request_reply(&r);
@@ -152,14 +176,11 @@ static int on_timeout(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc)
 
 void ff_tail_wait(ValkeyModuleCtx *ctx, const ff_tail *tail, int64_t timeout_ms) {
     ff_txn t;
-    ff_tail *kept = ValkeyModule_Alloc(sizeof *kept);
-    copy_tail(tail, kept);
-    waiting++;
     ff_txn_begin(&t, ctx, true);
-    reading g = start(&t, kept);
+    reading g = start(&t, tail);
     ValkeyModuleString *keys[] = {g.stream, g.meta, g.attempt, g.s.core_name};
     ValkeyModule_BlockClientOnKeysWithFlags(ctx, on_ready, on_timeout, forget, timeout_ms, keys,
-                                            sizeof keys / sizeof *keys, kept,
+                                            sizeof keys / sizeof *keys, new_waiter(&g),
                                             VALKEYMODULE_BLOCK_UNBLOCK_DELETED);
     ff_txn_discard(&t);
     ff_txn_end(&t);
@@ -167,7 +188,16 @@ void ff_tail_wait(ValkeyModuleCtx *ctx, const ff_tail *tail, int64_t timeout_ms)
 
 /* The server itself wakes those who wait for a stream or list only. */
 static void on_write(ValkeyModuleCtx *ctx, ValkeyModuleString *key) {
-    if (waiting > 0) ValkeyModule_SignalKeyAsReady(ctx, key);
+    if (waiters) ValkeyModule_SignalKeyAsReady(ctx, key);
 }
 
-void ff_tail_load(void) { ff_watch_writes(on_write); }
+static void on_vanishing(ValkeyModuleCtx *ctx) {
+    for (const waiter *w = waiters; w != NULL; w = w->next) {
+        ValkeyModule_SignalKeyAsReady(ctx, w->core);
+    }
+}
+
+void ff_tail_load(void) {
+    ff_watch_writes(on_write);
+    ff_watch_vanishing(on_vanishing);
+}

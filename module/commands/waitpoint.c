@@ -161,9 +161,7 @@ static FF_NATIVE_READ(list_command, 2, list);
 static FF_NATIVE_READ(token_command, 2, token);
 
 static const ff_command rows[] = {
-    {"ff.waitpoint", NULL, FF_CONTAINER,
-     .info = {FF_DOCUMENTED, .summary = "Commands about the waitpoints of an execution.",
-              .complexity = "Depends on the subcommand.", .arity = -2}},
+    {"ff.waitpoint", FF_CONTAINER_OF("the waitpoints of an execution")},
     {"ff.waitpoint|create", create_command, FF_WRITES,
      .info = {FF_DOCUMENTED,
               .summary = "Announces a waitpoint before the execution suspends; signals are kept.",

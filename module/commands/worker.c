@@ -308,8 +308,7 @@ static int list_command(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int arg
 }
 
 static const ff_command rows[] = {
-    {"ff.worker", FF_CONTAINER,
-     .info = {FF_DOCUMENTED, .summary = "A container for commands about workers.", .arity = -2}},
+    {"ff.worker", FF_CONTAINER_OF("workers")},
     {"ff.worker|register", register_command, .flags = "write deny-oom", .categories = "write",
      .info = {FF_DOCUMENTED, .summary = "Announces a worker instance to this node.",
               .complexity = "O(N) with N the number of lanes and capabilities", .arity = -4,

@@ -64,13 +64,18 @@ static bool is_revision(ff_key *core, const ff_str *expected) {
     return ff_str_equal(ff_str_or(ff_hash_get(core, W(graph_revision)), W(zero)), expected);
 }
 
-static ff_code check_edge(ff_txn *t, const ff_edge_stage_keys *k, const ff_edge_stage_args *a) {
+/* Which end is no member of the flow; NULL when both are. */
+static ff_str *find_stranger(ff_txn *t, const ff_edge_stage_keys *k, const ff_edge_stage_args *a) {
     ff_key *members = ff_set_open(t, k->members);
-    if (!ff_set_has(members, a->upstream_id) || !ff_set_has(members, a->downstream_id)) {
-        return FF_EXECUTION_NOT_IN_FLOW;
-    }
-    if (closes_cycle(t, k->core, a)) return FF_CYCLE_DETECTED;
-    return FF_OK;
+    if (!ff_set_has(members, a->upstream_id)) return ff_str_or_empty(a->upstream_id);
+    if (!ff_set_has(members, a->downstream_id)) return ff_str_or_empty(a->downstream_id);
+    return NULL;
+}
+
+/* The wire reply has no place for the name. */
+static ff_verdict refuse_stranger(ff_str *stranger, ff_result *out) {
+    if (out->txn->strict) ff_result_add(out, stranger);
+    return ff_refuse(out, FF_EXECUTION_NOT_IN_FLOW);
 }
 
 static void write_edge(ff_key *edge, const ff_edge_stage_args *a) {
@@ -86,8 +91,9 @@ static void write_edge(ff_key *edge, const ff_edge_stage_args *a) {
     ff_hash_set_word(edge, W(created_by), W(engine));
 }
 
-static ff_verdict add_edge(ff_txn *t, const ff_edge_stage_keys *k, const ff_edge_stage_args *a,
-                           ff_key *core, ff_result *out) {
+ff_verdict ff_edge_add(ff_txn *t, const ff_edge_stage_keys *k, const ff_edge_stage_args *a,
+                       ff_result *out) {
+    ff_key *core = ff_hash_open(t, k->core);
     int64_t revision;
     if (!ff_counter_add(core, W(graph_revision), 1, &revision, out) ||
         !ff_counter_add(core, W(edge_count), 1, NULL, out)) {
@@ -111,10 +117,11 @@ ff_verdict ff_edge_stage(ff_txn *t, const ff_edge_stage_keys *k, const ff_edge_s
     if (refused) return ff_refuse(out, refused);
     if (!is_revision(core, a->expected_revision)) return ff_refuse(out, FF_STALE_GRAPH_REVISION);
     if (!ff_need_keys(out, k, 2)) return FF_DISCARD;
-    refused = check_edge(t, k, a);
-    if (refused) return ff_refuse(out, refused);
+    ff_str *stranger = find_stranger(t, k, a);
+    if (stranger) return refuse_stranger(stranger, out);
+    if (closes_cycle(t, k->core, a)) return ff_refuse(out, FF_CYCLE_DETECTED);
     if (!ff_need_keys(out, k, 3)) return FF_DISCARD;
     if (ff_key_exists(ff_any_open(t, k->edge))) return ff_refuse(out, FF_DEPENDENCY_ALREADY_EXISTS);
     if (!ff_need_keys(out, k, 5) || !ff_need_arguments(out, a, 8)) return FF_DISCARD;
-    return add_edge(t, k, a, core, out);
+    return ff_edge_add(t, k, a, out);
 }

@@ -12,17 +12,15 @@ turn of another type. After every call the server must be up, and if the call wa
 reply [0, …] or an error, the keyspace and the channels must be as if it had never been made,
 unless the refusal is documented to have an effect (EFFECTS below). After every call that succeeded
 a replica without the module must hold the same data."""
-import argparse
 import collections
 import fnmatch
-import os
 import random
 import sys
 import time
 
 sys.dont_write_bytecode = True  # the checkout stays as it is
 import recordings
-from plumbing import Clock, Server, ServerLost, ending_with_a_count
+from plumbing import Clock, Server, ServerLost, ending_with_a_count, module_parser, parsed_options
 from run import Replayer, differing_keys, print_of, wait_for_replica
 
 MEGABYTE = 1 << 20
@@ -402,26 +400,19 @@ def known_functions(options, names):
         clock.close()
 
 
-def parsed_options():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--module", default=os.environ.get("FF_MODULE"))
-    parser.add_argument("--set", nargs=2, action="append", default=[], metavar=("NAME", "VALUE"))
+def read_options():
+    parser = module_parser(__doc__)
     parser.add_argument("--full", action="store_true", help="every case of every seed")
     parser.add_argument("--seeds", type=int, default=4,
                         help="recorded calls per function, 0 for all shapes")
     parser.add_argument("--sample", type=int, default=300, help="cases per function")
     parser.add_argument("--seconds", type=float, default=0,
                         help="stop after so long, and say how much was left out")
-    parser.add_argument("--only", default="")
-    parser.add_argument("-v", "--verbose", action="store_true", help="show every failure in full")
-    options = parser.parse_args()
-    if not options.module:
-        parser.error("--module, or FF_MODULE in the environment, says which module to test")
-    return options
+    return parsed_options(parser)
 
 
 def main():
-    options = parsed_options()
+    options = read_options()
     scenarios = [scenario for family in recordings.load().values() for scenario in family]
     names = {name for scenario in scenarios for name in recordings.functions(scenario)}
     options.known = known_functions(options, names)
@@ -429,7 +420,6 @@ def main():
     if missing:
         print("hostile input: %d of %d functions NOT YET IMPLEMENTED" % (missing, len(names)))
     campaign = Campaign(options)
-    began = time.monotonic()
     try:
         for function, seeds in seeds_of(scenarios, options.known, options.seeds).items():
             before, failed = campaign.passed, len(campaign.failures)
@@ -442,9 +432,7 @@ def main():
         campaign.close()
     if campaign.left_out:
         print("hostile input: STOPPED EARLY, %d chosen cases were not run" % campaign.left_out)
-    print("  %.1f s" % (time.monotonic() - began))
-    print("%d passed, %d failed" % (campaign.passed, len(campaign.failures)))
-    sys.exit(1 if campaign.failures or not campaign.passed else 0)
+    return campaign.passed, len(campaign.failures)
 
 
 if __name__ == "__main__":

@@ -12,10 +12,7 @@ in turn replaced by hostile values; with keys missing, garbled and of another ty
 the server must be up. An error must begin with an upper-case word, name the argument where it is
 the parser's, and leave the keyspace as it was, unless it is documented to have an effect. A replica
 without the module must hold the same data."""
-import argparse
 import collections
-import fnmatch
-import os
 import random
 import re
 import sys
@@ -25,7 +22,7 @@ sys.dont_write_bytecode = True  # the checkout stays as it is
 from hostile import MARK_EXPIRED, MEGABYTE, STORED, TYPES, VALUES, key_allowed
 from keyspace import Keyspace, pairs
 from native_calls import CALLS, CONDITION, FLOW, FLOW_ID, TAG, Refused, Scene
-from plumbing import Clock, Server, ServerLost, ending_with_a_count
+from plumbing import Clock, Server, ServerLost, ending_with_a_count, module_parser, parsed_options
 from run import differing_keys, print_of, wait_for_replica
 
 NOT_NATIVE = {"ff.call", "ff.call_ro"}  # hostile.py has these
@@ -525,23 +522,16 @@ def uncalled_options(seeds):
             for token in sorted(known[command] - used[command])]
 
 
-def parsed_options():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--module", default=os.environ.get("FF_MODULE"))
-    parser.add_argument("--set", nargs=2, action="append", default=[], metavar=("NAME", "VALUE"))
+def read_options():
+    parser = module_parser(__doc__)
     parser.add_argument("--full", action="store_true", help="every case of every call")
     parser.add_argument("--seconds", type=float, default=30,
                         help="how long; the cases that do not fit are left out and counted")
-    parser.add_argument("--only", default="")
-    parser.add_argument("-v", "--verbose", action="store_true", help="show every failure")
-    options = parser.parse_args()
-    if not options.module:
-        parser.error("--module, or FF_MODULE in the environment, says which module to test")
-    return options
+    return parsed_options(parser)
 
 
 def main():
-    options = parsed_options()
+    options = read_options()
     campaign = Campaign(options)
     began = time.monotonic()
     try:
@@ -564,9 +554,7 @@ def main():
         campaign.close()
     if campaign.left_out:
         print("  %d further cases did not fit into the time" % campaign.left_out)
-    print("  %.1f s" % (time.monotonic() - began))
-    print("%d passed, %d failed" % (campaign.passed, campaign.failed))
-    sys.exit(1 if campaign.failed or not campaign.passed else 0)
+    return campaign.passed, campaign.failed
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 Environment: FF_SERVER (default valkey-server), FF_CLOCK (a compiled clock.c;
 compiled into a temporary folder when absent), FF_SERVER_PRELOAD (libraries to
 load into every server before the clock, such as a sanitizer's run-time)."""
+import argparse
 import atexit
 import ctypes
 import os
@@ -123,15 +124,42 @@ def die_with_parent():
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
+def module_parser(description):
+    """What every tool that tests a module can be told."""
+    parser = argparse.ArgumentParser(description=description.split("\n\n")[0])
+    parser.add_argument("--module", default=os.environ.get("FF_MODULE"),
+                        help="the module, with its arguments if any")
+    parser.add_argument("--set", nargs=2, action="append", default=[], metavar=("NAME", "VALUE"),
+                        help="a configuration line")
+    parser.add_argument("--only", default="", help="what has this in its name")
+    parser.add_argument("-v", "--verbose", action="store_true", help="show every failure in full")
+    return parser
+
+
+def parsed_options(parser):
+    options = parser.parse_args()
+    if not options.module:
+        parser.error("--module, or FF_MODULE in the environment, says which module to test")
+    return options
+
+
 def ending_with_a_count(main):
-    """Run a tool. SIGTERM ends it as an exception does, so that its servers are cleaned up. Losing
-    a server where no test can be blamed is a failure of its own."""
+    """Run a tool, which returns how many tests passed and how many failed, or nothing if it made no
+    tests. SIGTERM ends it as an exception does, so that its servers are cleaned up. Losing a server
+    where no test can be blamed is a failure of its own."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    began = time.monotonic()
     try:
-        main()
+        counts = main()
     except ServerLost as error:
-        print("%s\n0 passed, 1 failed" % error)
-        sys.exit(1)
+        print(error)
+        counts = 0, 1
+    if counts is None:
+        return
+    passed, failed = counts
+    print("  %.1f s" % (time.monotonic() - began))
+    print("%d passed, %d failed" % (passed, failed))
+    sys.exit(1 if failed or not passed else 0)
 
 
 class Clock:

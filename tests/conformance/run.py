@@ -26,7 +26,8 @@ import time
 sys.dont_write_bytecode = True  # the checkout stays as it is
 import recordings
 from keyspace import Keyspace, commands_of
-from plumbing import HERE, T0_MS, Clock, Server, ServerLost, die_with_parent, ending_with_a_count
+from plumbing import (HERE, T0_MS, Clock, Server, ServerLost, die_with_parent, ending_with_a_count,
+                      module_parser, parsed_options)
 
 LIBRARY = os.path.join(HERE, "..", "..", "lua-compat", "flowfabric.lua")
 SHOWN = 10  # failing scenarios whose differences are printed without -v
@@ -392,26 +393,16 @@ def ways(options, has_interception):
             ("FCALL, intercepted", intercepted if has_interception else None)]
 
 
-def parsed_options():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--module", default=os.environ.get("FF_MODULE"),
-                        help="the module, with its arguments if any")
+def read_options():
+    parser = module_parser(__doc__)
     parser.add_argument("--library", help="a FUNCTION library to load first")
-    parser.add_argument("--set", nargs=2, action="append", default=[], metavar=("NAME", "VALUE"),
-                        help="a configuration line")
     parser.add_argument("--via", choices=("call", "fcall"), default="call")
     parser.add_argument("--ways", action="store_true", help="all three ways of calling")
     parser.add_argument("--digest", action="store_true",
                         help="compare a replica and a server restarted from the AOF, per family")
-    parser.add_argument("--only", default="", help="scenarios whose name contains this")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("-v", "--verbose", action="store_true",
-                        help="show the differences of every failing scenario")
     parser.add_argument("files", nargs="*")
-    options = parser.parse_args()
-    if not options.module:
-        parser.error("--module, or FF_MODULE in the environment, says which module to test")
-    return options
+    return parsed_options(parser)
 
 
 def chosen_families(options):
@@ -424,7 +415,7 @@ def chosen_families(options):
 
 
 def main():
-    options = parsed_options()
+    options = read_options()
     families = chosen_families(options)
     names = {name for scenarios in families.values() for scenario in scenarios
              for name in recordings.functions(scenario)}
@@ -446,8 +437,7 @@ def main():
     if missing:
         print("conformance: %d of %d functions NOT YET IMPLEMENTED" % (missing, len(names)))
     counts = collections.Counter(outcome.verdict for outcome in outcomes)
-    print("%d passed, %d failed" % (counts["passed"], counts["failed"]))
-    sys.exit(1 if counts["failed"] or not counts["passed"] else 0)
+    return counts["passed"], counts["failed"]
 
 
 if __name__ == "__main__":

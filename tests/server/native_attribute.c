@@ -188,9 +188,11 @@ Test(native_attribute, block_and_unblock) {
 Test(native_attribute, block_refusals) {
     test_server *server = native_start();
     held h = native_claim(server, 1);
-    native_refused(server, "ERR REASON must be one of budget, quota, route, operator, got: fun",
+    native_refused(server, "ERR the reason must be one of budget, quota, route, operator, got: fun",
                    "FF.BLOCK", h.id, "fun", "x");
-    native_refused(server, "EXECUTION_NOT_ELIGIBLE ", "FF.BLOCK", h.id, "budget", "x");
+    native_refused(
+        server, "EXECUTION_NOT_ELIGIBLE the execution is not in a state that allows this: active",
+        "FF.BLOCK", h.id, "budget", "x");
     native_refused(server, "NOT_FOUND ", "FF.BLOCK", native_id(9), "budget", "x");
     native_refused(server, "NOT_FOUND ", "FF.UNBLOCK", native_id(9));
     native_refused(server, "EXECUTION_NOT_ELIGIBLE ", "FF.UNBLOCK", h.id);

@@ -147,9 +147,9 @@ Test(native_create, refusals) {
         native_refused(server, spell("ERR '%s' ", bad_places[i]), "FF.CREATE", bad_places[i], "l",
                        "k");
     }
-    native_refused(server, "ERR a lane is", "FF.CREATE", "*", "", "k");
-    native_refused(server, "ERR a lane is", "FF.CREATE", "*", "a\tb", "k");
-    native_refused(server, "ERR a lane is", "FF.CREATE", "*", long_lane, "k");
+    native_refused(server, "ERR the lane must be 1 to 64", "FF.CREATE", "*", "", "k");
+    native_refused(server, "ERR the lane must be 1 to 64", "FF.CREATE", "*", "a\tb", "k");
+    native_refused(server, "ERR the lane must be 1 to 64", "FF.CREATE", "*", long_lane, "k");
     native_refused(server, "ERR the kind must not be empty", "FF.CREATE", "*", "l", "");
     native_refused(server, "ERR NAMESPACE must not be empty", "FF.CREATE", "*", "l", "k",
                    "NAMESPACE", "");
@@ -173,8 +173,9 @@ Test(native_create, refusals) {
                    "POLICY", "{\"routing_requirements\":{\"required_capabilities\":[\"a\"]}}");
     native_refused(server, "ERR '{b:4}' is not a budget", "FF.CREATE", "*", "l", "k", "BUDGETS",
                    "1", "{b:4}");
-    native_refused(server, "ERR the tag is not that of the id: use " BUDGET_REF, "FF.CREATE", "*",
-                   "l", "k", "BUDGETS", "1", "{b:4}:" BUDGET_ID);
+    native_refused(server,
+                   "ERR the tag of '{b:4}:" BUDGET_ID "' is not that of its id: use " BUDGET_REF,
+                   "FF.CREATE", "*", "l", "k", "BUDGETS", "1", "{b:4}:" BUDGET_ID);
     native_refused(server, "ERR '" BUDGET_REF "' is not a quota policy", "FF.CREATE", "*", "l", "k",
                    "QUOTA", BUDGET_REF);
     native_refused(server, "ERR wrong number of arguments", "FF.CREATE", "*", "l");
@@ -207,10 +208,16 @@ Test(native_create, in_a_flow) {
 
     native_refused(server, "ERR AFTER needs a FLOW", "FF.CREATE", native_id(4), "default", "job",
                    "AFTER", "1", native_id(1));
-    native_refused(server, "ERR the execution and its FLOW must be of one partition", "FF.CREATE",
-                   "{fp:8}", "default", "job", "FLOW", FLOW_REF);
-    native_refused(server, "EXECUTION_NOT_IN_FLOW ", "FF.CREATE", native_id(4), "default", "job",
-                   "FLOW", FLOW_REF, "AFTER", "1", native_id(9));
+    native_refused(server, "ERR '{fp:8}' is not in the partition of its FLOW: use " FP " or *",
+                   "FF.CREATE", "{fp:8}", "default", "job", "FLOW", FLOW_REF);
+    native_refused(
+        server,
+        spell("EXECUTION_NOT_IN_FLOW both ends of an edge must be members of the flow: %s",
+              native_id(9)),
+        "FF.CREATE", native_id(4), "default", "job", "FLOW", FLOW_REF, "AFTER", "1", native_id(9));
+    native_refused(server, "ERR AFTER '{fp:8}:" FLOW_ID "' is not in the flow's partition " FP,
+                   "FF.CREATE", native_id(4), "default", "job", "FLOW", FLOW_REF, "AFTER", "1",
+                   "{fp:8}:" FLOW_ID);
     native_refused(server, "SELF_REFERENCING_EDGE ", "FF.CREATE", native_id(4), "default", "job",
                    "FLOW", FLOW_REF, "AFTER", "1", native_id(4));
     native_refused(server, "ERR AFTER excludes DELAY and AT", "FF.CREATE", native_id(4), "default",
@@ -219,8 +226,9 @@ Test(native_create, in_a_flow) {
                    "FLOW", FLOW_REF, "AFTER", "0");
     native_refused(server, "ERR 'x' is not an execution id", "FF.CREATE", native_id(4), "default",
                    "job", "FLOW", FLOW_REF, "AFTER", "1", "x");
-    native_refused(server, "ERR the tag is not that of the id", "FF.CREATE", native_id(4),
-                   "default", "job", "FLOW", "{fp:8}:" FLOW_ID);
+    native_refused(server,
+                   "ERR the tag of '{fp:8}:" FLOW_ID "' is not that of its id: use " FLOW_REF,
+                   "FF.CREATE", native_id(4), "default", "job", "FLOW", "{fp:8}:" FLOW_ID);
 }
 
 /* What is waited for may be over already. */

@@ -218,6 +218,51 @@ Test(native_defects, a_replayed_member_waits_for_ever) {
     cr_assert_str_eq(server_text(server, "HGET", group, "group_state"), "satisfied");
 }
 
+/* 2 waits for 1, whose lease was revoked and must not be taken over any more. */
+static void come_to_the_cap(test_server *server) {
+    server_do(server, "FF.FLOW", "CREATE", FLOW_REF, "order");
+    server_do(server, "FF.CREATE", native_id(1), "default", "job", "FLOW", FLOW_REF, "POLICY",
+              "{\"max_reclaim_count\":0}");
+    server_do(server, "FF.CREATE", native_id(2), "default", "job", "FLOW", FLOW_REF, "AFTER", "1",
+              native_id(1));
+    native_claim_next(server);
+    server_do(server, "FF.REVOKE", native_id(1), "x");
+}
+
+Test(native_defects, the_reclaim_cap_tells_nobody) {
+    test_server *server = native_start();
+    come_to_the_cap(server);
+    redisReply *reply = server_call(
+        server, "FF.CALL", "ff_reclaim_execution", "14", native_key(1, "core"),
+        native_key(1, "claim_grant"), attempt_key(1), stream_meta_key(1), attempt_key(1),
+        attempt_key(1), native_key(1, "attempts"), native_key(1, "lease:current"),
+        native_key(1, "lease:history"), native_index("lease_expiry"),
+        native_index("worker:wi:leases"), native_lane("active"), native_index("attempt_timeout"),
+        native_index("execution_deadline"), native_id(1), "w", "wi", "default", "lease", "1000",
+        "attempt", "", "100");
+    cr_assert_str_eq(reply->element[1]->str, "max_retries_exhausted");
+    native_field(server, 1, "public_state", "failed");
+    native_field(server, 2, "public_state", "waiting_children");
+    server_do(server, "FLUSHALL");
+    come_to_the_cap(server);
+    cr_assert_eq(server_call(server, "FF.CLAIM", "default", "w", "wi")->elements, 0);
+    native_field(server, 1, "public_state", "failed");
+    native_field(server, 2, "public_state", "skipped");
+}
+
+/* As a wire client resets it: the record appears with nothing but the counters. */
+Test(native_defects, resetting_what_was_never_there) {
+    test_server *server = native_start();
+    const char *budget = "b1000001-0000-4000-8000-000000000011";
+    const char *record = spell("ff:budget:{b:3}:%s", budget);
+    native_refused(server, "NOT_FOUND no such budget", "FF.BUDGET", "RESET", budget);
+    native_refused(server, "NOT_FOUND no such budget", "FF.BUDGET", "SPEND", budget, native_id(1),
+                   "1", "tokens", "1");
+    server_do(server, "FF.CALL", "ff_reset_budget", "3", record, spell("%s:usage", record),
+              "ff:idx:{b:3}:budget_resets", budget, "1767225600000");
+    cr_assert_eq(server_integer(server, "EXISTS", record), 1, "the wire function makes one");
+}
+
 Test(native_defects, a_slot_outlives_its_work) {
     test_server *server = native_start();
     const char *concurrency = "ff:quota:{q:5}:" QUOTA_ID ":concurrency";

@@ -172,7 +172,7 @@ Test(native_submit, refusals) {
         {"{\"kind\":\"k\",\"tags\":{\"a.b\":1}}", "ERR tags must be an object of strings"},
         {"{\"kind\":\"k\",\"tags\":{\"bad\":\"x\"},\"members\":[{\"name\":\"a\",\"kind\":\"k\"}]}",
          "INVALID_TAG_KEY"},
-        {"{\"kind\":\"k\",\"members\":[7]}", "ERR member 0: it must be an object"},
+        {"{\"kind\":\"k\",\"members\":[7]}", "ERR member 0 must be an object"},
         {"{\"kind\":\"k\",\"members\":[{\"name\":\"a\",\"kind\":\"k\"},{\"kind\":\"k\"}]}",
          "ERR member 1: name is missing"},
         {"{\"kind\":\"k\",\"members\":[{\"name\":\"a\"}]}", "ERR member 0 ('a'): kind is missing"},
@@ -210,7 +210,8 @@ Test(native_submit, refusals) {
         {"\"budgets\":[\"x\"]", "ERR member 0 ('a'): 'x' is not a budget"},
         {"\"quota\":7", "ERR member 0 ('a'): quota must be"},
         {"\"quota\":\"{q:0}:f10f0001-0000-4000-8000-000000000001\"",
-         "ERR member 0 ('a'): the tag is not that of the id: use {q:"},
+         "ERR member 0 ('a'): the tag of '{q:0}:f10f0001-0000-4000-8000-000000000001' is not that of "
+         "its id: use {q:"},
         {"\"after\":\"b\"", "ERR member 0 ('a'): after must be an array"},
         {"\"after\":[\"nobody\"]",
          "ERR member 0 ('a'): nobody in \"after\" is not a member's name"},
@@ -350,12 +351,13 @@ Test(native_flow, create) {
     cr_assert_str_eq(map_text(reply, "flow"), flow);
 
     const char *wrong = spell("{fp:8}%s", flow + sizeof FP - 1);
-    native_refused(server, spell("ERR the tag is not that of the id: use %s", flow), "FF.FLOW",
-                   "CREATE", wrong, "k");
+    native_refused(server, spell("ERR the tag of '%s' is not that of its id: use %s", wrong, flow),
+                   "FF.FLOW", "CREATE", wrong, "k");
     native_refused(server, "ERR '{fp:256}' is not a partition", "FF.FLOW", "CREATE", "{fp:256}",
                    "k");
     native_refused(server, "ERR '{b:1}' is not a partition", "FF.FLOW", "CREATE", "{b:1}", "k");
-    native_refused(server, "ERR 'x' is not a flow", "FF.FLOW", "CREATE", "x", "k");
+    native_refused(server, "ERR 'x' is not a place: expected {fp:N}:<uuid>, {fp:N} or *", "FF.FLOW",
+                   "CREATE", "x", "k");
     native_refused(server, "ERR the kind must not be empty", "FF.FLOW", "CREATE", FP, "");
     native_refused(server, "INVALID_TAG_KEY", "FF.FLOW", "CREATE", FP, "k", "TAGS", "1", "bad",
                    "v");
@@ -378,8 +380,11 @@ Test(native_flow, add) {
     cr_assert_eq(map_integer(reply, "node_count"), 1);
     reply = server_call(server, "FF.FLOW", "ADD", flow, native_id(1));
     cr_assert_str_eq(map_text(reply, "status"), "ALREADY_SATISFIED");
-    native_refused(server, "ALREADY_MEMBER_OF_DIFFERENT_FLOW", "FF.FLOW", "ADD", other,
-                   native_id(1));
+    native_refused(
+        server,
+        spell("ALREADY_MEMBER_OF_DIFFERENT_FLOW the execution belongs to another flow: %s",
+              flow + sizeof FP),
+        "FF.FLOW", "ADD", other, native_id(1));
     native_refused(server, "ERR the execution {fp:8}:", "FF.FLOW", "ADD", flow,
                    "{fp:8}:f10f0001-0000-4000-8000-000000000001");
     native_refused(server, "ERR 'x' is not an execution id", "FF.FLOW", "ADD", flow, "x");
@@ -401,8 +406,11 @@ Test(native_flow, edges) {
     native_refused(server, "SELF_REFERENCING_EDGE", "FF.FLOW", "EDGE", flow, native_id(1),
                    native_id(1));
     native_create(server, 9);
-    native_refused(server, "EXECUTION_NOT_IN_FLOW", "FF.FLOW", "EDGE", flow, native_id(1),
-                   native_id(9));
+    native_refused(
+        server,
+        spell("EXECUTION_NOT_IN_FLOW both ends of an edge must be members of the flow: %s",
+              native_id(9)),
+        "FF.FLOW", "EDGE", flow, native_id(1), native_id(9));
     const char *absent = missing_flow();
     native_refused(server, "NOT_FOUND no such flow", "FF.FLOW", "EDGE", absent, native_id(1),
                    native_id(2));
@@ -574,8 +582,29 @@ Test(native_flow, list) {
     native_refused(server, "ERR CURSOR must be", "FF.FLOW", "LIST", "CURSOR", "256-0");
     native_refused(server, "ERR CURSOR must be", "FF.FLOW", "LIST", "CURSOR", "1-");
     native_refused(server, "ERR COUNT", "FF.FLOW", "LIST", "COUNT", "0");
-    native_refused(server, "ERR '{b:1}' is not a partition", "FF.FLOW", "LIST", "PARTITION",
-                   "{b:1}");
+    native_refused(server, "ERR PARTITION must be {fp:N}", "FF.FLOW", "LIST", "PARTITION", "{b:1}");
+}
+
+/* A page ends with what was looked at, whether or not it was wanted. */
+Test(native_flow, a_page_is_bounded) {
+    enum { MANY = 300 };
+    test_server *server = native_start();
+    for (int i = 0; i < MANY; i++) server_do(server, "FF.FLOW", "CREATE", FP, "k");
+    server_do(server, "FF.FLOW", "CREATE", FP, "k", "NAMESPACE", "rare");
+    size_t seen = 0;
+    int calls = 0;
+    const char *cursor = "0";
+    do {
+        redisReply *page = server_call(server, "FF.FLOW", "LIST", "PARTITION", FP, "NAMESPACE",
+                                       "rare", "COUNT", "10", "CURSOR", cursor);
+        seen += map_value(page, "flows")->elements;
+        cursor = map_text(page, "cursor");
+        calls++;
+    } while (strcmp(cursor, "0") != 0);
+    cr_assert_eq(seen, 1);
+    cr_assert_gt(calls, MANY / 10 / 4);
+    native_refused(server, "ERR CURSOR must be", "FF.FLOW", "LIST", "PARTITION", FP, "CURSOR",
+                   "8-0");
 }
 
 /* ---- The surroundings ---- */

@@ -170,6 +170,45 @@ Test(native_frame, read_is_woken_by_anybody) {
     cr_assert_eq(strncmp(reply->str, "NOT_FOUND ", 10), 0, "%s", reply->str);
 }
 
+/* What a reader waits for may go without a word about each key. */
+Test(native_frame, read_is_woken_when_the_data_goes) {
+    test_server *server = native_start();
+    for (int i = 0; i < 6; i++) {
+        held h = native_claim(server, 1);
+        if (i % 2) server_do(server, APPEND(h), "log", "one");
+        redisContext *reader = native_send(server, "FF.READ", h.id, "0", "FROM", "$", "BLOCK", "0");
+        redisContext *second = native_send(server, "FF.READ", h.id, "1", "BLOCK", "0");
+        native_expect_blocked(server, 2);
+        if (i / 2 == 0) server_do(server, "FLUSHALL");
+        if (i / 2 == 1) server_do(server, "FLUSHDB");
+        if (i / 2 == 2) server_do(server, "SWAPDB", "0", "1");
+        redisReply *reply = native_receive(reader);
+        cr_assert_eq(strncmp(reply->str, "NOT_FOUND ", 10), 0, "%s", reply->str);
+        reply = native_receive(second);
+        cr_assert_eq(strncmp(reply->str, "NOT_FOUND ", 10), 0, "%s", reply->str);
+        native_expect_blocked(server, 0);
+        server_do(server, "FLUSHALL");
+    }
+}
+
+Test(native_frame, read_is_woken_when_its_stream_goes) {
+    test_server *server = native_start();
+    held h = native_claim(server, 1);
+    server_do(server, APPEND(h), "log", "one");
+    redisContext *reader = native_send(server, "FF.READ", h.id, "0", "FROM", "$", "BLOCK", "0");
+    native_expect_blocked(server, 1);
+    server_do(server, "DEL", spell("ff:stream:" FP ":%s:0", h.id));
+    redisReply *reply = native_receive(reader);
+    cr_assert_eq(map_value(reply, "entries")->elements, 0);
+    cr_assert(map_is_null(reply, "closed_at"));
+    /* Whoever asks again is there when it goes on. */
+    reader =
+        native_send(server, "FF.READ", h.id, "0", "FROM", map_text(reply, "next"), "BLOCK", "0");
+    native_expect_blocked(server, 1);
+    server_do(server, "FF.COMPLETE", FENCE(h));
+    cr_assert_not(map_is_null(native_receive(reader), "closed_at"));
+}
+
 Test(native_frame, waiting_ends) {
     test_server *server = server_start(NULL);
     native_create(server, 1);

@@ -143,10 +143,9 @@ Test(native_lease, complete) {
     cr_assert(native_in(server, native_lane("terminal"), 1));
     cr_assert(!native_in(server, native_index("lease_expiry"), 1));
     redisReply *again = server_call(server, "FF.COMPLETE", FENCE(h));
-    cr_assert_eq(strncmp(again->str,
-                         "EXECUTION_NOT_ACTIVE the execution is not active: success, 1, terminal",
-                         68),
-                 0, "%s", again->str);
+    cr_assert_str_eq(again->str, spell("EXECUTION_NOT_ACTIVE the execution is not active: outcome "
+                                       "success, epoch 1, phase terminal, attempt %s",
+                                       h.attempt));
 }
 
 Test(native_lease, complete_and_claim) {
@@ -162,9 +161,12 @@ Test(native_lease, complete_and_claim) {
     held next = {native_id(2), map_text(claimed->element[0], "lease_id"), "1",
                  map_text(claimed->element[0], "attempt_id")};
 
-    native_refused(server, "ERR ", "FF.COMPLETE", FENCE(next), "CLAIM", "default", "w");
-    native_refused(server, "ERR ", "FF.COMPLETE", FENCE(next), "CLAIM", "default", "w", "wi",
-                   "COUNT", "0");
+    native_refused(server, "ERR option CLAIM needs a lane, a worker and an instance", "FF.COMPLETE",
+                   FENCE(next), "CLAIM");
+    native_refused(server, "ERR option CLAIM needs a lane, a worker and an instance", "FF.COMPLETE",
+                   FENCE(next), "CLAIM", "default", "w");
+    native_refused(server, "ERR COUNT must be", "FF.COMPLETE", FENCE(next), "CLAIM", "default", "w",
+                   "wi", "COUNT", "0");
     held stale = next;
     stale.lease = "x";
     native_create(server, 3);

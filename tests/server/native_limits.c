@@ -92,10 +92,10 @@ Test(native_budget, refusals) {
         server_call(server, "FF.BUDGET", "CREATE", budget, "HARD", "1", "tokens", "7");
     cr_assert_eq(map_integer(again, "created"), 0);
     native_refused(server, "ERR a budget needs HARD or SOFT", "FF.BUDGET", "CREATE", "*");
-    native_refused(server, "ERR a limit must be", "FF.BUDGET", "CREATE", "*", "HARD", "1", "t",
-                   "0");
-    native_refused(server, "ERR a limit must be", "FF.BUDGET", "CREATE", "*", "SOFT", "1", "t",
-                   "x");
+    native_refused(server, "ERR the limit of t must be", "FF.BUDGET", "CREATE", "*", "HARD", "1",
+                   "t", "0");
+    native_refused(server, "ERR the limit of t must be", "FF.BUDGET", "CREATE", "*", "SOFT", "1",
+                   "t", "x");
     native_refused(server, "ERR the dimension t is given more than once", "FF.BUDGET", "CREATE",
                    "*", "HARD", "2", "t", "1", "t", "2");
     native_refused(server, "ERR a dimension must not be empty", "FF.BUDGET", "CREATE", "*", "HARD",
@@ -112,8 +112,8 @@ Test(native_budget, refusals) {
                    native_id(1), "0", "t", "1");
     native_refused(server, "ERR 2 dimensions need 4 values", "FF.BUDGET", "SPEND", budget,
                    native_id(1), "2", "t", "1");
-    native_refused(server, "ERR a delta must be", "FF.BUDGET", "SPEND", budget, native_id(1), "1",
-                   "t", "1.5");
+    native_refused(server, "ERR the delta of t must be", "FF.BUDGET", "SPEND", budget, native_id(1),
+                   "1", "t", "1.5");
     native_refused(server, "ERR the dimension t is given", "FF.BUDGET", "SPEND", budget,
                    native_id(1), "2", "t", "60", "t", "60");
     native_refused(server, "ERR 'x' is not an execution id", "FF.BUDGET", "SPEND", budget, "x", "1",
@@ -121,7 +121,7 @@ Test(native_budget, refusals) {
     native_refused(server, "ERR", "FF.BUDGET", "SPEND", budget, native_id(1), "1", "t", "1",
                    "DEDUP");
     native_refused(server, "ERR", "FF.BUDGET", "REPORT", budget, "1", "t", "1", "TWICE", "x");
-    native_refused(server, "ERR the tag is not that of the id", "FF.BUDGET", "GET",
+    native_refused(server, "ERR the tag of '{b:4}:", "FF.BUDGET", "GET",
                    spell("{b:4}%s", strchr(budget, '}') + 1));
     server_do(server, "SET", key_of("budget", budget, ":usage"), "text");
     native_refused(server, "WRONGTYPE", "FF.BUDGET", "REPORT", budget, "1", "t", "1");

@@ -60,52 +60,6 @@ static size_t words_of(const sample *s) {
     return count;
 }
 
-static bool has_word(const redisReply *list, const char *word) {
-    for (size_t i = 0; i < list->elements; i++) {
-        if (strcmp(list->element[i]->str, word) == 0) return true;
-    }
-    return false;
-}
-
-Test(native_surroundings, information) {
-    test_server *server = native_start();
-    for (size_t i = 0; i < SAMPLES; i++) {
-        const sample *s = &samples[i];
-        redisReply *all = server_call(server, "COMMAND", "INFO", s->name);
-        redisReply *info = all->element[0];
-        cr_assert_eq(info->type, REDIS_REPLY_ARRAY, "%s", s->name);
-        cr_assert_str_eq(info->element[0]->str, s->name);
-        const redisReply *flags = info->element[2];
-        bool reads = s->role == READER;
-        cr_assert_eq(has_word(flags, "readonly"), reads, "%s", s->name);
-        cr_assert_eq(has_word(flags, "write"), !reads, "%s", s->name);
-        cr_assert_eq(has_word(flags, "denyoom"), !reads, "%s", s->name);
-        cr_assert(!has_word(flags, "loading"), "%s", s->name);
-        const redisReply *categories = info->element[6];
-        cr_assert(has_word(categories, "@flowfabric"), "%s", s->name);
-        cr_assert_eq(has_word(categories, "@read"), reads, "%s", s->name);
-        cr_assert_eq(has_word(categories, "@write"), !reads, "%s", s->name);
-        cr_assert_eq(has_word(categories, "@admin"), s->role == OPERATOR, "%s", s->name);
-        cr_assert_eq(has_word(categories, "@dangerous"), s->role == OPERATOR, "%s", s->name);
-        cr_assert_eq(info->element[8]->elements, 1, "%s has one key specification", s->name);
-    }
-}
-
-Test(native_surroundings, documentation) {
-    test_server *server = native_start();
-    for (size_t i = 0; i < SAMPLES; i++) {
-        const char *name = samples[i].name;
-        redisReply *docs = server_call(server, "COMMAND", "DOCS", name);
-        cr_assert_eq(docs->elements, 2, "%s", name);
-        const redisReply *map = docs->element[1];
-        cr_assert_gt(strlen(map_text(map, "summary")), 10, "%s", name);
-        cr_assert_str_eq(map_text(map, "since"), "0.1.0");
-        cr_assert_gt(strlen(map_text(map, "complexity")), 3, "%s", name);
-        redisReply *arguments = map_value(map, "arguments");
-        cr_assert(arguments && arguments->elements > 0, "%s", name);
-    }
-}
-
 Test(native_surroundings, keys) {
     test_server *server = native_start();
     for (size_t i = 0; i < SAMPLES; i++) {
@@ -259,8 +213,8 @@ Test(native_surroundings, large_values) {
     server_do(server, "FF.CREATE", native_id(2), "default", "job", "PAYLOAD", big);
     cr_assert_eq(server_integer(server, "STRLEN", native_key(2, "payload")), 64 * 1024 * 1024);
     held h = native_claim_next(server);
-    native_refused(server, "INVALID_INPUT ", "FF.SUSPEND", FENCE(h), "REASON", "r", "CONDITION",
-                   nested);
+    native_refused(server, "ERR CONDITION must be a JSON object", "FF.SUSPEND", FENCE(h), "REASON",
+                   "r", "CONDITION", nested);
     native_refused(server, "ERR RETRY must be", "FF.FAIL", FENCE(h), "why", "RETRY", nested);
     native_refused(server, "RETENTION_LIMIT_EXCEEDED ", "FF.APPEND", h.id, "0", h.lease, h.epoch,
                    "log", big);

@@ -90,8 +90,8 @@ Test(native_suspension, suspend_refusals) {
                    "FF.SUSPEND", FENCE(h), SUSPEND, "NUM_EXTRA_WAITPOINTS", "2", "k");
     native_refused(server, "ADDITIONAL_WAITPOINT_BINDING_MALFORMED ", "FF.SUSPEND", FENCE(h),
                    SUSPEND, "NUM_EXTRA_WAITPOINTS", "1", "");
-    native_refused(server, "INVALID_INPUT ", "FF.SUSPEND", FENCE(h), "REASON", "x", "CONDITION",
-                   "not json");
+    native_refused(server, "ERR CONDITION must be a JSON object", "FF.SUSPEND", FENCE(h), "REASON",
+                   "x", "CONDITION", "not json");
     native_refused(server, "NOT_FOUND no such waitpoint", "FF.SUSPEND", FENCE(h), SUSPEND,
                    "USE_PENDING_WAITPOINT", "w");
     server_do(server, "HSET", SECRET_KEY, "secret:k1", "xyz");
@@ -150,6 +150,25 @@ Test(native_suspension, signal_refusals) {
     server_do(server, "FF.CANCEL", native_id(1), "why");
     native_refused(server, "TARGET_NOT_SIGNALABLE ", "FF.SIGNAL", native_id(1), d.id, "go", "TOKEN",
                    d.token);
+}
+
+/* The token is good for the waitpoint; the execution must be the one that waits at it. */
+Test(native_suspension, a_signal_to_another_execution) {
+    test_server *server = native_start();
+    door d = suspend(server, 1);
+    door other = suspend(server, 3);
+    native_create(server, 2);
+    native_refused(server, "INVALID_WAITPOINT_FOR_EXECUTION ", "FF.SIGNAL", native_id(2), d.id,
+                   "go", "TOKEN", d.token);
+    native_refused(server, "INVALID_WAITPOINT_FOR_EXECUTION ", "FF.SIGNAL", native_id(3), d.id,
+                   "go", "TOKEN", d.token);
+    held h = native_claim_next(server);
+    redisReply *pending = server_call(server, "FF.WAITPOINT", "CREATE", FENCE(h));
+    native_refused(server, "INVALID_WAITPOINT_FOR_EXECUTION ", "FF.SIGNAL", native_id(1),
+                   map_text(pending, "waitpoint_id"), "go", "TOKEN", map_text(pending, "token"));
+    redisReply *reply =
+        server_call(server, "FF.SIGNAL", native_id(3), other.id, "go", "TOKEN", other.token);
+    cr_assert_str_eq(map_text(reply, "effect"), "resume_condition_satisfied");
 }
 
 Test(native_suspension, signal_once) {
