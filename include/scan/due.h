@@ -24,11 +24,12 @@ void ff_due_refresh(ValkeyModuleCtx *ctx, uint64_t deadline);
 /* The earliest due time of an index, in all partitions and lanes; infinity when nothing is waited for. */
 double ff_due_earliest(ff_index index);
 
-/* The next index that is due. */
+/* The next index that is due, and the score from which on there is something to visit. */
 typedef struct ff_due_place {
     ff_index index;
     ff_lane *lane;
     uint16_t partition;
+    double from;
 } ff_due_place;
 bool ff_due_next(ff_index index, double now, ff_due_place *place);
 

@@ -24,6 +24,7 @@ void ff_runner_wake(double at);
 /* Asks for a round of a scanner soon. May be called at any time. */
 void ff_runner_nudge(ff_scanner_id id);
 
+/* A scanner that is let go on starts a round at once, or goes on with the one it was in. */
 void ff_runner_pause(ff_scanner_id id, bool paused);
 
 /* Runs one scan to its end, or to the limit of its scope. */

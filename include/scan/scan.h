@@ -12,6 +12,7 @@ typedef struct ff_scope {
     ff_lane *lane;     /* NULL: all */
     unsigned indexes;  /* a bit for each of the scanner's indexes; 0: all */
     uint64_t limit;    /* candidates; 0: no limit */
+    bool changed_only; /* leaves out partitions that nobody wrote to since the last such pass */
     bool by_command;   /* that may name a key: then, in a cluster, other slots cannot be read */
 } ff_scope;
 
@@ -25,6 +26,7 @@ typedef struct ff_scan {
     ff_lane *lane;
     int32_t partition; /* -1: none yet */
     bool in_slot;
+    bool unsettled; /* in the index at hand something is wrong, or another tenant's */
     double now;
     ff_walk walk;
     ff_progress progress;
@@ -43,6 +45,9 @@ typedef enum {
 
 void ff_scan_begin(ff_scan *scan, const ff_scanner *scanner, ff_backoff *backoff,
                    const ff_scope *scope);
+
+/* Right after the beginning of a pass over one index: leaves out what is below the score. */
+void ff_scan_start_at(ff_scan *scan, double score);
 
 /* Visits up to `most` candidates, at least one, and stops after the deadline (monotonic µs; 0: none). */
 ff_scan_state ff_scan_step(ff_scan *scan, ValkeyModuleCtx *ctx, uint64_t most, uint64_t deadline);

@@ -87,7 +87,8 @@ typedef struct ff_scanner {
     size_t index_count;
     long long *age_ms; /* due only when the score is that much in the past; NULL: at once */
     bool backs_off;
-    bool prompt; /* wakes when the first entry is due, or, of a set, when something is put in */
+    bool prompt;    /* wakes when the first entry is due, or, of a set, when something is put in */
+    bool by_change; /* a round leaves out partitions that were not written to since the last */
     bool counts_entries; /* for a gauge */
     bool frees;          /* goes on when the memory limit is reached */
 } ff_scanner;

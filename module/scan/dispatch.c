@@ -85,6 +85,23 @@ typedef struct place {
     ff_partition partition;
 } place;
 
+/* Told once: the data is not going to get better. */
+static void note_misplaced(ValkeyModuleCtx *ctx, const item *i) {
+    static bool told;
+    ff_count(FF_COUNT_DISPATCH_MISPLACED);
+    if (told) return;
+    told = true;
+    char room[256];
+    ff_arena arena;
+    ff_arena_init(&arena, room, sizeof room);
+    ff_text shown = ff_arena_printable(&arena, ff_str_text(i->flow_id));
+    ValkeyModule_Log(ctx, "warning",
+                     "dispatch: a member of flow %.*s, or what waits for it, is not of the flow's "
+                     "partition; further ones are only counted",
+                     FF_TEXT_ARGS(shown));
+    ff_arena_release(&arena);
+}
+
 /* Flow and member must be of one partition: where they are not nothing can be resolved. */
 static bool find_place(const item *i, place *p) {
     ff_reference id;
@@ -121,7 +138,8 @@ static ff_walk_state take_edges(ValkeyModuleCtx *ctx, item *i, const place *p) {
     return state;
 }
 
-static ff_verdict resolve(ff_txn *t, const item *i, const place *p, ff_str *edge_id) {
+static ff_verdict resolve(ValkeyModuleCtx *ctx, ff_txn *t, const item *i, const place *p,
+                          ff_str *edge_id) {
     ff_result result = {.txn = t};
     ff_uuid uuid;
     if (!ff_uuid_parse(ff_str_text(edge_id), &uuid)) return FF_DISCARD;
@@ -130,7 +148,7 @@ static ff_verdict resolve(ff_txn *t, const item *i, const place *p, ff_str *edge
     ff_str *child = ff_hash_peek(t, ff_str_text(name), W(downstream_execution_id));
     if (ff_txn_error(t)) return FF_DISCARD;
     if (!ff_member_is_local(ff_str_text(child), p->tag_text)) {
-        ff_count(FF_COUNT_DISPATCH_MISPLACED);
+        note_misplaced(ctx, i);
         return FF_DISCARD;
     }
     ff_member_edge edge = {p->tag_text, i->flow_id, edge_id, i->execution_id, child, i->outcome};
@@ -141,7 +159,7 @@ static ff_verdict resolve(ff_txn *t, const item *i, const place *p, ff_str *edge
 static void resolve_edge(ValkeyModuleCtx *ctx, queue *q, item *i, const place *p) {
     ff_txn t;
     ff_txn_begin(&t, ctx, false);
-    ff_verdict verdict = resolve(&t, i, p, ff_walk_entry(&i->edges)->member);
+    ff_verdict verdict = resolve(ctx, &t, i, p, ff_walk_entry(&i->edges)->member);
     if (verdict == FF_COMMIT && ff_txn_commit(&t)) {
         ff_count(FF_COUNT_DISPATCH_RESOLVED);
         append_ended(q, t.ended);
@@ -190,7 +208,7 @@ void ff_dispatch_now(ValkeyModuleCtx *ctx, const ff_txn *t) {
         if (find_place(q.first, &p)) {
             work_on_first(ctx, &q, &p);
         } else {
-            ff_count(FF_COUNT_DISPATCH_MISPLACED);
+            note_misplaced(ctx, q.first);
             drop_first(&q);
         }
     }
@@ -213,7 +231,7 @@ void ff_dispatch_work(ValkeyModuleCtx *ctx, uint64_t deadline) {
     place p;
     do {
         if (!find_place(waiting.first, &p)) {
-            ff_count(FF_COUNT_DISPATCH_MISPLACED);
+            note_misplaced(ctx, waiting.first);
             drop_first(&waiting);
         } else if (ff_permission_of_partition(ctx, p.partition) != FF_MAY_WRITE) {
             drop_first(&waiting);

@@ -10,6 +10,7 @@ enum { POSTPONED_MS = 250, LOOK_EVERY = 16 };
 /* One index of one partition. */
 typedef struct place_state {
     double next;    /* when it is due */
+    double first;   /* the lowest score that is to be visited then */
     double handled; /* visited up to here */
     double head;    /* the lowest score that the last visit left; infinity: nothing */
 } place_state;
@@ -52,7 +53,7 @@ static timetable *make_table(ff_index index, ff_lane *lane) {
     table->marks = ValkeyModule_Calloc(count / 64 + 1, sizeof(uint64_t));
     table->places = ValkeyModule_Alloc(count * sizeof *table->places);
     for (size_t i = 0; i < count; i++) {
-        table->places[i] = (place_state){INFINITY, -INFINITY, INFINITY};
+        table->places[i] = (place_state){INFINITY, INFINITY, -INFINITY, INFINITY};
     }
     table->next = tables[index];
     tables[index] = table;
@@ -137,7 +138,8 @@ static void reread(ValkeyModuleCtx *ctx, timetable *table, uint16_t partition) {
     place_state *place = &table->places[partition];
     ff_zset_head head = look(ctx, table, partition, place->handled);
     bool appeared = head.lowest <= place->handled && head.lowest < place->head;
-    set_next(table, place, appeared ? head.lowest : head.next);
+    place->first = appeared ? head.lowest : head.next;
+    set_next(table, place, place->first);
 }
 
 static bool refresh_table(ValkeyModuleCtx *ctx, timetable *table, uint64_t deadline) {
@@ -190,8 +192,10 @@ bool ff_due_next(ff_index index, double now, ff_due_place *place) {
         if (earliest_of(table) > now) continue;
         size_t count = partitions_of(index);
         for (size_t i = 0; i < count; i++) {
-            if (table->places[i].next > now) continue;
-            *place = (ff_due_place){index, table->lane, (uint16_t)i};
+            const place_state *found = &table->places[i];
+            if (found->next > now) continue;
+            double from = found->first <= now ? found->first : -INFINITY;
+            *place = (ff_due_place){index, table->lane, (uint16_t)i, from};
             return true;
         }
     }
@@ -206,6 +210,7 @@ void ff_due_handled(ValkeyModuleCtx *ctx, ff_index index, ff_lane *lane, uint16_
     ff_zset_head head = look(ctx, table, partition, now);
     place->handled = now;
     place->head = head.lowest <= now ? head.lowest : INFINITY;
+    place->first = head.next;
     set_next(table, place, head.next);
 }
 

@@ -4,8 +4,10 @@
 
 #include "config.h"
 #include "permission.h"
+#include "scan/change.h"
 #include "scan/dispatch.h"
 #include "scan/due.h"
+#include "store/server_event.h"
 #include "worker_registry.h"
 
 enum {
@@ -14,6 +16,7 @@ enum {
     GRID_MS = 250,      /* rounds start at multiples of this, so that an idle server seldom wakes */
     FORBIDDEN_MS = 250, /* until the next look whether writing is allowed */
     NUDGE_MS = 1,       /* from a nudge to the round: more nudges may come */
+    BURST = 8,          /* ticks that follow each other as closely as can be */
 };
 
 /* One scanner at work. */
@@ -40,6 +43,9 @@ static bool is_on;       /* what the jobs were last started or stopped for */
 static size_t first_job; /* whose turn is the first of the next tick */
 static bool ticking;
 static uint64_t workers_seen; /* generation of the registry at the last tick */
+static unsigned burst;        /* ticks in a row that have left work */
+static bool hurried;          /* the next is to come at once */
+static bool hears_sleep;
 
 static double wall_clock(void) { return (double)ValkeyModule_Milliseconds(); }
 
@@ -65,6 +71,39 @@ static void stop_timer(void) {
     timer_is_set = false;
 }
 
+/* A timer that is set by a timer comes a millisecond later, whatever it was set to. When there is much to do it is set
+ * once more before the server sleeps: clients have their turn, and then the next tick comes at once. But not always, so
+ * that a client who waits for one answer before the next question gets on, too. In a burst a request may have to wait
+ * for one tick and its answer for the next, so that each takes half of the time that a client can be held up. */
+static void on_before_sleep(ValkeyModuleCtx *ctx, ValkeyModuleEvent event, uint64_t sub,
+                            void *data) {
+    (void)ctx;
+    (void)event;
+    (void)data;
+    if (sub != VALKEYMODULE_SUBEVENT_EVENTLOOP_BEFORE_SLEEP || !hurried) return;
+    hurried = false;
+    if (!timer_is_set || timer_at > 0) return;
+    stop_timer();
+    set_timer(0);
+}
+
+static void hurry(void) {
+    hurried = burst++ % BURST < BURST - 1;
+    if (hears_sleep) return;
+    hears_sleep = true;
+    ValkeyModule_SubscribeToServerEvent(background, ValkeyModuleEvent_EventLoop, on_before_sleep);
+}
+
+/* Every turn of the server's loop costs something while it is heard of. Not to be called when it is told: the server
+ * would not survive that. */
+static void calm_down(void) {
+    burst = 0;
+    hurried = false;
+    if (!hears_sleep) return;
+    hears_sleep = false;
+    ValkeyModule_SubscribeToServerEvent(background, ValkeyModuleEvent_EventLoop, NULL);
+}
+
 void ff_runner_wake(double at) {
     if (!ticking) set_timer(at);
 }
@@ -88,7 +127,9 @@ static double next_round_at(ff_scanner_id id, double now) {
 
 static void start_round(ff_scanner_id id, double now) {
     job *j = &jobs[id];
-    ff_scan_begin(&j->round, &ff_scanners[id], &j->backoff, &FF_SCOPE_ALL);
+    ff_scope scope = FF_SCOPE_ALL;
+    scope.changed_only = ff_scanners[id].by_change;
+    ff_scan_begin(&j->round, &ff_scanners[id], &j->backoff, &scope);
     j->in_round = true;
     j->nudged = false;
     j->round_us = 0;
@@ -142,6 +183,7 @@ static bool step_prompt(ff_scanner_id id, ValkeyModuleCtx *ctx, double now, uint
         }
         ff_scope scope = {.partition = place.partition, .lane = place.lane};
         ff_scan_begin(&j->prompt, &ff_scanners[id], &j->backoff, &scope);
+        ff_scan_start_at(&j->prompt, place.from);
         j->in_prompt = true;
     }
     ff_scan_state state = ff_scan_step(&j->prompt, ctx, (uint64_t)ff_config.scan_batch, deadline);
@@ -226,15 +268,21 @@ static void tick(ValkeyModuleCtx *ctx, void *data) {
     timer_is_set = false;
     if (ff_permission_of_node(ctx) == FF_MAY_NOT) {
         if (is_on || ff_dispatch_is_waiting()) set_timer(now + FORBIDDEN_MS);
+        calm_down();
         return;
     }
     look_at_workers(now);
     ticking = true;
-    bool work_left = take_turns(ctx, now, began + (uint64_t)ff_config.scanner_slice_us);
+    bool work_left = take_turns(ctx, now, began + (uint64_t)ff_config.scanner_slice_us / 2);
     ticking = false;
     count_tick(began);
     double at = work_left ? 0 : next_tick_at(wall_clock());
     if (at < INFINITY) set_timer(at);
+    if (work_left) {
+        hurry();
+    } else {
+        calm_down();
+    }
 }
 
 /* ---- Starting and stopping ---- */
@@ -252,6 +300,7 @@ static void forget(void) {
 static void start(void) {
     double now = wall_clock();
     forget();
+    ff_change_everywhere();
     for (ff_scanner_id id = 0; id < FF_SCANNER_COUNT; id++) {
         jobs[id].next_at = now + (double)id * SPREAD_MS;
     }
@@ -286,6 +335,7 @@ void ff_runner_apply(ValkeyModuleCtx *ctx) {
         } else {
             forget();
             stop_timer();
+            calm_down();
         }
     }
     if (is_on) set_timer(wall_clock());
@@ -311,10 +361,8 @@ void ff_runner_nudge(ff_scanner_id id) {
     ff_runner_wake(at);
 }
 
-static void on_role_change(ValkeyModuleCtx *ctx, ValkeyModuleEvent event, uint64_t sub,
-                           void *data) {
+static void on_role_change(ValkeyModuleCtx *ctx, uint64_t sub, void *data) {
     (void)ctx;
-    (void)event;
     (void)sub;
     (void)data;
     if (is_on) {
@@ -326,9 +374,9 @@ static void on_role_change(ValkeyModuleCtx *ctx, ValkeyModuleEvent event, uint64
 
 int ff_runner_load(ValkeyModuleCtx *ctx) {
     background = ValkeyModule_GetDetachedThreadSafeContext(ctx);
+    ff_change_load();
     ff_presence_listen(on_index_write);
-    ValkeyModule_SubscribeToServerEvent(ctx, ValkeyModuleEvent_ReplicationRoleChanged,
-                                        on_role_change);
+    ff_server_event_hear(ctx, ValkeyModuleEvent_ReplicationRoleChanged, on_role_change);
     ff_runner_apply(ctx);
     return VALKEYMODULE_OK;
 }
@@ -339,6 +387,7 @@ void ff_runner_unload(void) {
         ff_scan_free(&jobs[id].round);
         ff_scan_free(&jobs[id].prompt);
     }
+    ff_change_unload();
     if (background) ValkeyModule_FreeThreadSafeContext(background);
     background = NULL;
 }
@@ -346,8 +395,11 @@ void ff_runner_unload(void) {
 /* ---- For commands ---- */
 
 void ff_runner_pause(ff_scanner_id id, bool paused) {
+    double now = wall_clock();
     jobs[id].paused = paused;
-    if (!paused && is_on) set_timer(wall_clock());
+    if (paused || !is_on) return;
+    jobs[id].next_at = fmin(jobs[id].next_at, now);
+    set_timer(now);
 }
 
 void ff_runner_run(ValkeyModuleCtx *ctx, ff_scanner_id id, const ff_scope *scope, ff_tally *sum) {

@@ -6,6 +6,7 @@
 #include "counters.h"
 #include "engine/keyname.h"
 #include "permission.h"
+#include "scan/change.h"
 #include "scan/due.h"
 #include "scan/filter.h"
 
@@ -33,6 +34,11 @@ void ff_scan_begin(ff_scan *scan, const ff_scanner *scanner, ff_backoff *backoff
                       .oldest = INFINITY,
                       .walk = scan->walk,
                       .progress = {.walk = scan->progress.walk}};
+}
+
+void ff_scan_start_at(ff_scan *scan, double score) {
+    scan->walk.started = true;
+    scan->walk.score = score;
 }
 
 void ff_scan_free(ff_scan *scan) {
@@ -120,6 +126,7 @@ static ff_visit_outcome visit(ff_visit *v) {
 
 static void count(ff_scan *scan, ff_visit_outcome outcome) {
     ff_tally *tally = &scan->tally;
+    scan->unsettled |= outcome == FF_VISIT_ERROR || outcome == FF_VISIT_FILTERED;
     switch (outcome) {
     case FF_VISIT_PROCESSED:
     case FF_VISIT_DROPPED: tally->processed++; break;
@@ -250,20 +257,47 @@ static void leave_slot(ff_scan *scan) {
     scan->in_slot = false;
 }
 
+/* What is wrong is counted in each round; and the filter may be another by then. */
+static void look_again(const ff_scan *scan) {
+    if (scan->scope.changed_only) ff_change_in((uint16_t)scan->partition);
+}
+
+static void complain_about_index(ff_scan *scan, ValkeyModuleCtx *ctx, ff_str *name) {
+    char tag[FF_TAG_MAX];
+    ff_text tag_text = ff_text_make(tag, ff_tag_format(partition_of(scan), tag));
+    ff_visit v = {.ctx = ctx, .scanner = scan->scanner, .tag = tag_text, .member = name};
+    ff_visit_complain(&v, "is an index of the wrong type");
+    count(scan, FF_VISIT_ERROR);
+}
+
 static void finish_slot(ff_scan *scan, ValkeyModuleCtx *ctx, ff_str *name, ff_walk_state state) {
     ff_index index = index_of(scan);
     uint16_t partition = (uint16_t)scan->partition;
     if (state == FF_WALK_EMPTY) ff_presence_clear(index, scan->lane, partition);
-    if (state == FF_WALK_WRONG_TYPE) scan->tally.errors++;
+    if (state == FF_WALK_WRONG_TYPE) complain_about_index(scan, ctx, name);
+    if (scan->unsettled) look_again(scan);
     if (scan->scanner->counts_entries) scan->entries += ff_zset_look(ctx, name, INFINITY).size;
     ff_due_handled(ctx, index, scan->lane, partition, scan->now);
     leave_slot(scan);
 }
 
+static void enter_slot(ff_scan *scan) {
+    if (scan->in_slot) return;
+    scan->in_slot = true;
+    scan->unsettled = false;
+    if (scan->scope.changed_only) ff_change_forget((uint16_t)scan->partition);
+}
+
 /* The node does not serve it, or has no memory for it. */
 static void pass_slot(ff_scan *scan) {
+    look_again(scan);
     ff_due_postpone(index_of(scan), scan->lane, (uint16_t)scan->partition);
     leave_slot(scan);
+}
+
+static bool is_unchanged(const ff_scan *scan) {
+    return scan->scope.changed_only && !scan->in_slot &&
+           !ff_change_is_in((uint16_t)scan->partition);
 }
 
 static bool limit_reached(const ff_scan *scan) {
@@ -314,15 +348,16 @@ ff_scan_state ff_scan_step(ff_scan *scan, ValkeyModuleCtx *ctx, uint64_t most, u
     slice++;
     do {
         if (!scan->in_slot && !find_slot(scan)) return FF_SCAN_ENDED;
+        if (is_unchanged(scan)) continue;
         switch (ff_permission_of_partition(ctx, partition_of(scan))) {
-        case FF_MAY_NOT: scan->in_slot = true; return FF_SCAN_STUCK;
+        case FF_MAY_NOT: enter_slot(scan); return FF_SCAN_STUCK;
         case FF_MAY_FREE:
             if (scan->scanner->frees) break;
             /* fall through */
         case FF_NOT_SERVED: pass_slot(scan); continue;
         case FF_MAY_WRITE: break;
         }
-        scan->in_slot = true;
+        enter_slot(scan);
         if (step_slot(scan, &s) == FF_SCAN_ENDED) return FF_SCAN_ENDED;
     } while (!is_used_up(&s));
     return FF_SCAN_MORE;

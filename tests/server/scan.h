@@ -32,15 +32,27 @@ const char *at(int64_t ms);
 /* A server on a frozen clock with all scanners off. */
 test_server *scan_start(void);
 
+/* A test of one scanner. Its body runs twice, on two servers: once each run of a scanner is by the command, once by the
+ * timer, and after each run both servers must hold the same data. */
+#define ScannerTest(suite, name) \
+    static void suite##_##name(test_server *server); \
+    Test(suite, name) { scan_both_ways(suite##_##name); } \
+    static void suite##_##name(test_server *server)
+void scan_both_ways(void (*body)(test_server *server));
+
 /* What a run counted. */
 typedef struct tally {
     int64_t scanned, processed, refused, skipped, errors;
 } tally;
 
 tally scan_run_words(test_server *server, command_words words);
-#define scan_run(server, name) scan_run_words(server, WORDS("FF.SCANNER", "RUN", name))
 #define scan_command(server, ...) scan_run_words(server, WORDS(__VA_ARGS__))
 
+/* One whole cycle, in the way that the test is in. */
+tally scan_run(test_server *server, const char *name);
+
+/* The timer may look twice at what it leaves where it is, once when it is due and once in the round: then there may be
+ * more that is scanned, skipped or wrong. */
 void tally_expect(tally got, tally wanted, const char *what, int line);
 #define scan_expect(server, name, ...) \
     tally_expect(scan_run(server, name), (tally){__VA_ARGS__}, name, __LINE__)
@@ -54,20 +66,35 @@ void write_terminal(test_server *server, int number, const char *outcome, int64_
 /* An edge between two members of the flow, applied to the downstream, which waits for it. */
 void write_edge(test_server *server, int number, int upstream, int downstream);
 
+/* Executions whose delay is long over, with numbers, in all partitions; and how many are eligible there. */
+void write_backlog(test_server *server, int from, int to);
+int64_t eligible_anywhere(test_server *server);
+
+/* How many lines of the log have the words. */
+int lines_with(test_server *server, const char *words);
+
+/* Fails unless the work was done in so many ticks at least. The longest is reported; its bound is wide, since a busy
+ * machine may stop the server for a while in the middle of one. */
+void expect_slices(test_server *server, int64_t least);
+
+/* As server_expect_same_data, of what the timer wrote, too: WAIT only knows of what its own client did. */
+void scan_expect_same_data(test_server *primary, test_server *replica);
+
 /* Comparing fields and indexes. */
 void field_is(test_server *server, const char *key, const char *field, const char *wanted);
 bool in_zset(test_server *server, const char *key, const char *member);
 double score_in(test_server *server, const char *key, const char *member);
 int64_t info_number(test_server *server, const char *field);
 
-/* Waits, for a few seconds of real time, until the expression holds. */
-#define eventually(condition) \
+/* Waits until the expression holds, for some seconds of real time at least. */
+#define eventually_within(seconds, condition) \
     do { \
         int tries_ = 0; \
         while (!(condition)) { \
-            cr_assert(++tries_ < 1000, "still not: %s", #condition); \
+            cr_assert(++tries_ < (seconds)*200, "still not: %s", #condition); \
             usleep(5000); \
         } \
     } while (0)
+#define eventually(condition) eventually_within(5, condition)
 
 #endif

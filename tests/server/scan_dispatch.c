@@ -67,15 +67,14 @@ Test(dispatch, inline_cascade_no_leaves_it_to_the_reconciler) {
 }
 
 /* A scanner that ends a member resolves what waits for it in the same step. */
-Test(dispatch, inside_the_step_of_a_scanner) {
-    test_server *server = scan_start();
+ScannerTest(dispatch, inside_the_step_of_a_scanner) {
     test_server *replica = server_start_replica(server, &(server_options){.without_module = true});
     write_active(server, 1, 1000);
     write_chain(server, 20);
     server_do(server, "ZADD", IDX("execution_deadline"), at(0), eid(1));
     scan_expect(server, "execution_deadline", .scanned = 1, .processed = 1);
     for (int n = 2; n <= 20; n++) cr_assert(is(server, n, "skipped"), "%d", n);
-    server_expect_same_data(server, replica);
+    scan_expect_same_data(server, replica);
 }
 
 /* What exceeds the limit is finished right after. */
@@ -90,6 +89,34 @@ Test(dispatch, the_rest_of_a_long_cascade_is_queued) {
     eventually(info_number(server, "dispatch_queue") == 0);
 }
 
+/* In the step, from the queue, and by the reconciler alone: in the end it is the same. */
+Test(dispatch, every_way_comes_to_the_same) {
+    static const struct {
+        const char *limit, *inline_cascade;
+    } ways[] = {{"1000", "yes"}, {"1", "yes"}, {"1000", "no"}};
+    const char *digest = NULL;
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        test_server *server = scan_start();
+        server_do(server, "CONFIG", "SET", "ff.scanner-slice-us", "1000000", "ff.cascade-limit",
+                  ways[i].limit, "ff.inline-cascade", ways[i].inline_cascade);
+        write_active(server, 1, 1000);
+        write_chain(server, 30);
+        for (int n = 31; n <= 40; n++) {
+            write_runnable(server, n, "blocked_by_dependencies");
+            write_edge(server, n, 1, n);
+        }
+        server_do(server, "ZADD", IDX("execution_deadline"), at(0), eid(1));
+        scan_expect(server, "execution_deadline", .scanned = 1, .processed = 1);
+        for (int level = 0; level < 30 && i == 2; level++)
+            scan_run(server, "dependency_reconciler");
+        eventually(info_number(server, "dispatch_queue") == 0);
+        for (int n = 2; n <= 40; n++) cr_assert(is(server, n, "skipped"), "%d", n);
+        if (digest) cr_assert_str_eq(server_digest(server), digest, "way %zu", i);
+        digest = server_digest(server);
+        server_stop(server);
+    }
+}
+
 Test(dispatch, fan_out) {
     test_server *server = start_running();
     server_do(server, "CONFIG", "SET", "ff.cascade-limit", "10");
@@ -102,6 +129,32 @@ Test(dispatch, fan_out) {
     scan_run(server, "execution_deadline");
     eventually(server_integer(server, "ZCARD", LANE("blocked:dependencies")) == 0);
     cr_assert_eq(info_number(server, "dispatch_resolved"), 299);
+}
+
+/* What is too much for the queue is counted, and found by an early round of the reconciler. */
+Test(dispatch, the_queue_is_bounded) {
+    enum { MOST = 100000, BEYOND = 50 };
+    test_server *server = start_running();
+    server_do(server, "CONFIG", "SET", "ff.dependency-reconciler-interval-ms", "3600000");
+    write_active(server, 1, 1000);
+    write_chain(server, 2);
+    server_do(server, "CONFIG", "SET", "ff.scanners", "yes");
+    eventually(info_number(server, "dependency_reconciler_cycles") == 1);
+    /* The first to be queued is the first to be dropped. */
+    server_do(server, "EVAL",
+              "for i = 1, ARGV[1] do local id, core = ARGV[2], KEYS[1] if i > 1 then "
+              "id = '" FP ":c0000000-0000-4000-8000-' .. string.format('%012d', i) "
+              "core = 'ff:exec:" FP ":' .. id .. ':core' redis.call('HSET', core, "
+              "'lifecycle_phase', 'active', 'flow_id', '" FLOW "', 'terminal_outcome', 'none') end "
+              "local words = {'ff_cancel_execution', 21, core} "
+              "for k = 2, 21 do words[#words + 1] = 'ff:u:" FP ":' .. k end "
+              "for _, word in ipairs({id, 'r', 'operator_override', '', ''}) do "
+              "words[#words + 1] = word end redis.call('FF.CALL', unpack(words)) end",
+              "1", X(1, "core"), format("%d", MOST + BEYOND), eid(1));
+    cr_assert_eq(info_number(server, "dispatch_dropped"), BEYOND);
+    eventually_within(60, info_number(server, "dispatch_queue") == 0);
+    eventually_within(60, is(server, 2, "skipped"));
+    cr_assert_eq(info_number(server, "dependency_reconciler_cycles"), 2);
 }
 
 /* Replayed before its turn came: its children must not be told that it failed. */
@@ -143,9 +196,30 @@ Test(dispatch, late_edges) {
     eventually(in_zset(server, LANE("eligible"), eid(2)));
 }
 
-/* The message goes out in every case. */
-Test(dispatch, messages_are_published) {
+/* A child of another partition, and a flow that is not of its member's: counted, told once, and left. */
+Test(dispatch, misplaced_members) {
     test_server *server = scan_start();
+    for (int i = 1; i <= 4; i++) write_active(server, i, 1000);
+    for (int i = 11; i <= 12; i++) {
+        write_runnable(server, i, "blocked_by_dependencies");
+        write_edge(server, i, i - 10, i);
+        server_do(server, "HSET", format(FLOW_KEY("edge:%s"), edge(i)), "downstream_execution_id",
+                  "{fp:8}:e0000000-0000-4000-8000-000000000001");
+    }
+    for (int i = 3; i <= 4; i++) {
+        server_do(server, "HSET", X(i, "core"), "flow_id", "f1000001-0000-4000-8000-000000000001");
+    }
+    for (int i = 1; i <= 4; i++) {
+        server_do(server, "ZADD", IDX("execution_deadline"), at(0), eid(i));
+    }
+    scan_expect(server, "execution_deadline", .scanned = 4, .processed = 4);
+    cr_assert_eq(info_number(server, "dispatch_misplaced"), 4);
+    cr_assert_eq(lines_with(server, "further ones are only counted"), 1);
+    cr_assert(is(server, 11, "waiting_children") && is(server, 12, "waiting_children"));
+}
+
+/* The message goes out in every case. */
+ScannerTest(dispatch, messages_are_published) {
     redisContext *listener = server_connect(server);
     connection_call(listener, "SUBSCRIBE", "ff:dag:completions");
     write_active(server, 1, 1000);

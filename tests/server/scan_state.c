@@ -18,8 +18,7 @@ static bool is_eligible(test_server *server, int number) {
     return in_zset(server, LANE("eligible"), eid(number));
 }
 
-Test(scan_unblock, budget) {
-    test_server *server = scan_start();
+ScannerTest(scan_unblock, budget) {
     for (int i = 1; i <= 6; i++) write_blocked(server, i, "budget", "waiting_for_budget");
     server_do(server, "HSET", BUDGET_KEY(":limits"), "hard:tokens", "100", "soft:tokens", "1",
               "hard:odd", "many", "hard:none", "0");
@@ -40,9 +39,26 @@ Test(scan_unblock, budget) {
     field_is(server, X(1, "core"), "public_state", "waiting");
 }
 
+/* Nothing to wait for: cleared. The operation has the last word: one that is not runnable is refused. */
+ScannerTest(scan_unblock, without_a_limit_and_without_a_cause) {
+    write_blocked(server, 1, "budget", "waiting_for_budget");
+    write_blocked(server, 2, "budget", "waiting_for_budget");
+    server_do(server, "HSET", X(2, "core"), "lifecycle_phase", "terminal");
+    write_blocked(server, 3, "quota", "waiting_for_quota");
+    server_do(server, "HSET", X(3, "core"), "quota_policy_id", QUOTA);
+    write_blocked(server, 4, "quota", "waiting_for_quota");
+    server_do(server, "HSET", X(4, "core"), "quota_policy_id", "team");
+    server_do(server, "SET", "ff:quota:{q:0}:team", "no hash");
+    write_blocked(server, 5, "budget", "waiting_for_budget");
+    server_do(server, "HSET", X(5, "core"), "priority", "high");
+    scan_expect(server, "unblock", .scanned = 5, .processed = 2, .refused = 1, .skipped = 1,
+                .errors = 1);
+    cr_assert(is_eligible(server, 1) && is_eligible(server, 3) && !is_eligible(server, 4));
+    cr_assert(in_zset(server, LANE("blocked:budget"), eid(2)));
+}
+
 /* An id that is no UUID lives on partition 0: it is a limit like any other. */
-Test(scan_unblock, odd_ids_are_on_partition_0) {
-    test_server *server = scan_start();
+ScannerTest(scan_unblock, odd_ids_are_on_partition_0) {
     write_blocked(server, 1, "budget", "waiting_for_budget");
     server_do(server, "HSET", X(1, "core"), "budget_ids", "team");
     server_do(server, "HSET", "ff:budget:{b:0}:team:limits", "hard:calls", "1");
@@ -57,8 +73,7 @@ Test(scan_unblock, odd_ids_are_on_partition_0) {
 }
 
 /* What cannot be read stands, and is read again the next time. */
-Test(scan_unblock, unreadable_budget_stands) {
-    test_server *server = scan_start();
+ScannerTest(scan_unblock, unreadable_budget_stands) {
     for (int i = 1; i <= 2; i++) {
         write_blocked(server, i, "budget", "waiting_for_budget");
         server_do(server, "HSET", X(i, "core"), "budget_ids", BUDGET);
@@ -69,8 +84,7 @@ Test(scan_unblock, unreadable_budget_stands) {
     scan_expect(server, "unblock", .scanned = 2, .processed = 2);
 }
 
-Test(scan_unblock, quota) {
-    test_server *server = scan_start();
+ScannerTest(scan_unblock, quota) {
     for (int i = 1; i <= 2; i++) {
         write_blocked(server, i, "quota", "waiting_for_quota");
         server_do(server, "HSET", X(i, "core"), "quota_policy_id", QUOTA);
@@ -91,8 +105,7 @@ Test(scan_unblock, quota) {
     cr_assert(is_eligible(server, 1), "a counter below zero counts as zero");
 }
 
-Test(scan_unblock, route) {
-    test_server *server = scan_start();
+ScannerTest(scan_unblock, route) {
     for (int i = 1; i <= 3; i++) {
         write_blocked(server, i, "route", "waiting_for_capable_worker");
         server_do(server, "HSET", X(i, "core"), "required_capabilities", "gpu,arm");
@@ -109,8 +122,7 @@ Test(scan_unblock, route) {
     cr_assert(is_eligible(server, 1) && !is_eligible(server, 3), "namespaces are kept apart");
 }
 
-Test(scan_unblock, never_touches_operators_and_dependencies) {
-    test_server *server = scan_start();
+ScannerTest(scan_unblock, never_touches_operators_and_dependencies) {
     write_blocked(server, 1, "operator", "paused_by_operator");
     write_blocked(server, 2, "dependencies", "waiting_for_children");
     scan_expect(server, "unblock", 0);
@@ -118,8 +130,7 @@ Test(scan_unblock, never_touches_operators_and_dependencies) {
 
 /* ---- dependency_reconciler ---- */
 
-Test(scan_dependencies, resolves_what_was_missed) {
-    test_server *server = scan_start();
+ScannerTest(scan_dependencies, resolves_what_was_missed) {
     write_terminal(server, 1, "success", 0);
     write_active(server, 2, 1000);
     write_terminal(server, 3, "failed", 0);
@@ -140,8 +151,7 @@ Test(scan_dependencies, resolves_what_was_missed) {
 }
 
 /* A chain of failures is worked through in the same step. */
-Test(scan_dependencies, skips_all_levels) {
-    test_server *server = scan_start();
+ScannerTest(scan_dependencies, skips_all_levels) {
     write_terminal(server, 1, "failed", 0);
     for (int i = 2; i <= 40; i++) write_runnable(server, i, "blocked_by_dependencies");
     for (int i = 2; i <= 40; i++) write_edge(server, i, i - 1, i);
@@ -149,8 +159,7 @@ Test(scan_dependencies, skips_all_levels) {
     for (int i = 2; i <= 40; i++) field_is(server, X(i, "core"), "public_state", "skipped");
 }
 
-Test(scan_dependencies, mends_drift) {
-    test_server *server = scan_start();
+ScannerTest(scan_dependencies, mends_drift) {
     write_terminal(server, 1, "success", 0);
     for (int i = 11; i <= 14; i++) write_runnable(server, i, "blocked_by_dependencies");
     for (int i = 11; i <= 14; i++) write_edge(server, i, 1, i);
@@ -174,6 +183,47 @@ Test(scan_dependencies, mends_drift) {
     cr_assert(in_zset(server, LANE("eligible"), eid(11)));
 }
 
+/* The upstream must be of the same partition, the edge id a UUID. */
+ScannerTest(scan_dependencies, edges_that_lead_nowhere) {
+    write_terminal(server, 1, "success", 0);
+    for (int i = 11; i <= 14; i++) write_runnable(server, i, "blocked_by_dependencies");
+    for (int i = 11; i <= 13; i++) write_edge(server, i, 1, i);
+    write_edge(server, 14, 2, 14); /* an upstream that is gone */
+    server_do(server, "DEL", X(2, "core"));
+    server_do(server, "HSET", exec_key(11, format("dep:%s", edge(11))), "upstream_execution_id",
+              "{fp:8}:e0000000-0000-4000-8000-000000000001");
+    server_do(server, "HDEL", exec_key(12, format("dep:%s", edge(12))), "upstream_execution_id");
+    server_do(server, "SADD", X(13, "deps:unresolved"), "no uuid");
+    scan_expect(server, "dependency_reconciler", .scanned = 4, .processed = 1);
+    for (int i = 11; i <= 14; i++) {
+        cr_assert_eq(in_zset(server, LANE("eligible"), eid(i)), i == 13, "%d", i);
+    }
+}
+
+/* Groups: any of them, and a quorum. What comes after the verdict is only counted. */
+ScannerTest(scan_dependencies, groups) {
+    write_terminal(server, 1, "success", 0);
+    write_terminal(server, 2, "failed", 0);
+    write_active(server, 3, 1000);
+    for (int i = 11; i <= 13; i++) write_runnable(server, i, "blocked_by_dependencies");
+    for (int child = 11; child <= 13; child++) {
+        for (int up = 1; up <= 3; up++) write_edge(server, child * 10 + up, up, child);
+        server_do(server, "HSET", format(FLOW_KEY("edgegroup:%s"), eid(child)), "policy_variant",
+                  child == 11 ? "any_of" : "quorum", "k", child == 12 ? "2" : "3", "n", "3",
+                  "succeeded", "0", "failed", "0", "skipped", "0", "group_state", "pending",
+                  "on_satisfied", child == 11 ? "cancel_remaining" : "let_run");
+    }
+    scan_expect(server, "dependency_reconciler", .scanned = 3, .processed = 6);
+    field_is(server, X(11, "core"), "public_state", "waiting");
+    field_is(server, X(12, "core"), "public_state", "waiting_children");
+    field_is(server, X(13, "core"), "public_state", "skipped");
+    field_is(server, format(FLOW_KEY("edgegroup:%s"), eid(12)), "group_state", "pending");
+    cr_assert_eq(server_integer(server, "SCARD", IDX("pending_cancel_groups")), 1);
+    scan_expect(server, "edge_cancel_dispatcher", .scanned = 1, .processed = 1);
+    field_is(server, X(3, "core"), "public_state", "cancelled");
+    field_is(server, X(12, "core"), "public_state", "skipped");
+}
+
 /* ---- flow_projector ---- */
 
 static void write_flow_member(test_server *server, int number, const char *state) {
@@ -183,7 +233,7 @@ static void write_flow_member(test_server *server, int number, const char *state
     server_do(server, "SADD", IDX("flow_index"), FLOW);
 }
 
-Test(scan_flow_projector, derives_the_state) {
+ScannerTest(scan_flow_projector, derives_the_state) {
     static const struct {
         const char *states[2], *wanted;
         bool pruned;
@@ -196,7 +246,6 @@ Test(scan_flow_projector, derives_the_state) {
         {{"waiting", "waiting"}, "open", false},
         {{"rate_limited", "completed"}, "blocked", false},
     };
-    test_server *server = scan_start();
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         write_flow_member(server, 1, rows[i].states[0]);
         write_flow_member(server, 2, rows[i].states[1]);
@@ -210,8 +259,7 @@ Test(scan_flow_projector, derives_the_state) {
     cr_assert_eq(server_integer(server, "HEXISTS", FLOW_KEY("core"), "public_flow_state"), 0);
 }
 
-Test(scan_flow_projector, counts_large_flows_whole) {
-    test_server *server = scan_start();
+ScannerTest(scan_flow_projector, counts_large_flows_whole) {
     for (int i = 1; i <= 300; i++)
         write_flow_member(server, i, i == 200 ? "cancelled" : "completed");
     server_do(server, "SADD", FLOW_KEY("members"), "no execution");
@@ -225,8 +273,7 @@ Test(scan_flow_projector, counts_large_flows_whole) {
     cr_assert_eq(server_integer(server, "EXISTS", IDX("flow_index")), 0);
 }
 
-Test(scan_flow_projector, odd_entries) {
-    test_server *server = scan_start();
+ScannerTest(scan_flow_projector, odd_entries) {
     server_do(server, "SADD", IDX("flow_index"), "no id", "f1000002-0000-4000-8000-000000000018",
               FLOW);
     server_do(server, "HSET", FLOW_KEY("core"), "flow_id", FLOW);
@@ -235,9 +282,22 @@ Test(scan_flow_projector, odd_entries) {
     cr_assert_eq(server_integer(server, "EXISTS", FLOW_KEY("summary")), 0);
 }
 
+/* A member that cannot be read: nothing is guessed. */
+ScannerTest(scan_flow_projector, unreadable_member) {
+    write_flow_member(server, 1, "completed");
+    server_do(server, "SADD", FLOW_KEY("members"), eid(2));
+    server_do(server, "SET", X(2, "core"), "no hash");
+    scan_expect(server, "flow_projector", .scanned = 1, .errors = 1);
+    cr_assert_eq(server_integer(server, "EXISTS", FLOW_KEY("summary")), 0);
+    server_do(server, "DEL", X(2, "core"));
+    scan_expect(server, "flow_projector", .scanned = 1, .processed = 1);
+    field_is(server, FLOW_KEY("summary"), "sampled_members", "2");
+    field_is(server, FLOW_KEY("summary"), "public_flow_state", "open");
+}
+
 /* ---- index_reconciler ---- */
 
-Test(scan_index_reconciler, puts_back_what_is_missing) {
+ScannerTest(scan_index_reconciler, puts_back_what_is_missing) {
     static const struct {
         const char *eligibility, *index;
     } rows[] = {{"eligible_now", "eligible"},
@@ -247,7 +307,6 @@ Test(scan_index_reconciler, puts_back_what_is_missing) {
                 {"blocked_by_quota", "blocked:quota"},
                 {"blocked_by_route", "blocked:route"},
                 {"blocked_by_operator", "blocked:operator"}};
-    test_server *server = scan_start();
     for (int i = 0; i < 7; i++) {
         write_runnable(server, i, rows[i].eligibility);
         server_do(server, "HSET", X(i, "core"), "delay_until", at(77), "last_transition_at", at(88),
@@ -278,8 +337,7 @@ Test(scan_index_reconciler, puts_back_what_is_missing) {
     scan_expect(server, "index_reconciler", .scanned = 12, .skipped = 12);
 }
 
-Test(scan_index_reconciler, reports_what_it_cannot_mend) {
-    test_server *server = scan_start();
+ScannerTest(scan_index_reconciler, reports_what_it_cannot_mend) {
     write_runnable(server, 1, "eligible_now");
     server_do(server, "HSET", X(1, "core"), "created_at", "yesterday");
     write_runnable(server, 2, "eligible_now");
@@ -294,8 +352,7 @@ Test(scan_index_reconciler, reports_what_it_cannot_mend) {
 
 /* ---- budget_reconciler ---- */
 
-Test(scan_budget_reconciler, marks_lifetime_budgets) {
-    test_server *server = scan_start();
+ScannerTest(scan_budget_reconciler, marks_lifetime_budgets) {
     server_do(server, "SADD", "ff:idx:{b:3}:budget_policies", BUDGET, "gone");
     server_do(server, "HSET", BUDGET_KEY(""), "budget_id", BUDGET, "reset_interval_ms", "0");
     server_do(server, "HSET", BUDGET_KEY(":limits"), "hard:a", "10", "hard:b", "many");
@@ -314,10 +371,22 @@ Test(scan_budget_reconciler, marks_lifetime_budgets) {
     scan_expect(server, "budget_reconciler", .scanned = 1, .skipped = 1);
 }
 
+/* What cannot be read is no empty hash, and no limits are nothing to judge. */
+ScannerTest(scan_budget_reconciler, unreadable_and_unlimited) {
+    server_do(server, "SADD", "ff:idx:{b:3}:budget_policies", BUDGET, "free");
+    server_do(server, "HSET", BUDGET_KEY(""), "budget_id", BUDGET);
+    server_do(server, "HSET", BUDGET_KEY(":limits"), "hard:a", "10");
+    server_do(server, "SET", BUDGET_KEY(":usage"), "no hash");
+    server_do(server, "HSET", "ff:budget:{b:3}:free", "budget_id", "free");
+    server_do(server, "HSET", "ff:budget:{b:3}:free:usage", "breached_at", "5");
+    scan_expect(server, "budget_reconciler", .scanned = 2, .skipped = 1, .errors = 1);
+    cr_assert_eq(server_integer(server, "SCARD", "ff:idx:{b:3}:budget_policies"), 2);
+    field_is(server, "ff:budget:{b:3}:free:usage", "breached_at", "5");
+}
+
 /* ---- quota_reconciler ---- */
 
-Test(scan_quota_reconciler, trims_and_counts) {
-    test_server *server = scan_start();
+ScannerTest(scan_quota_reconciler, trims_and_counts) {
     server_do(server, "SADD", "ff:idx:{q:5}:quota_policies", QUOTA, "gone");
     server_do(server, "HSET", QUOTA_KEY(""), "requests_per_window_seconds", "10",
               "active_concurrency_cap", "3");
@@ -337,8 +406,26 @@ Test(scan_quota_reconciler, trims_and_counts) {
     scan_expect(server, "quota_reconciler", .scanned = 2, .skipped = 2);
 }
 
-Test(scan_quota_reconciler, large_sets_are_counted_by_their_size) {
-    test_server *server = scan_start();
+/* Without a cap there is nothing to count, without a window nothing to trim. */
+ScannerTest(scan_quota_reconciler, without_a_cap_or_a_window) {
+    server_do(server, "SADD", "ff:idx:{q:5}:quota_policies", QUOTA, "other");
+    server_do(server, "HSET", QUOTA_KEY(""), "requests_per_window_seconds", "10");
+    server_do(server, "ZADD", QUOTA_KEY(":window:requests_per_window"), at(-10000), "a");
+    server_do(server, "SET", QUOTA_KEY(":concurrency"), "9");
+    server_do(server, "HSET", "ff:quota:{q:5}:other", "active_concurrency_cap", "2",
+              "requests_per_window_seconds", "0");
+    server_do(server, "ZADD", "ff:quota:{q:5}:other:window:requests_per_window", "1", "a");
+    server_do(server, "SET", "ff:quota:{q:5}:other:concurrency", "odd");
+    server_do(server, "SADD", "ff:quota:{q:5}:other:admitted_set", eid(1));
+    scan_expect(server, "quota_reconciler", .scanned = 2, .processed = 1, .skipped = 1);
+    cr_assert_eq(server_integer(server, "EXISTS", QUOTA_KEY(":window:requests_per_window")), 0);
+    cr_assert_str_eq(server_text(server, "GET", QUOTA_KEY(":concurrency")), "9");
+    cr_assert_eq(server_integer(server, "EXISTS", "ff:quota:{q:5}:other:admitted_set"), 0);
+    cr_assert_eq(
+        server_integer(server, "EXISTS", "ff:quota:{q:5}:other:window:requests_per_window"), 1);
+}
+
+ScannerTest(scan_quota_reconciler, large_sets_are_counted_by_their_size) {
     server_do(server, "SADD", "ff:idx:{q:5}:quota_policies", QUOTA);
     server_do(server, "HSET", QUOTA_KEY(""), "active_concurrency_cap", "3");
     for (int i = 0; i < 1500; i++) {
@@ -352,8 +439,7 @@ Test(scan_quota_reconciler, large_sets_are_counted_by_their_size) {
 
 /* ---- cancel_reconciler ---- */
 
-Test(scan_cancel_reconciler, finishes_what_was_begun) {
-    test_server *server = scan_start();
+ScannerTest(scan_cancel_reconciler, finishes_what_was_begun) {
     server_do(server, "HSET", FLOW_KEY("core"), "flow_id", FLOW, "cancel_reason", "enough");
     write_active(server, 1, 1000);
     write_terminal(server, 2, "success", 0);
@@ -371,8 +457,43 @@ Test(scan_cancel_reconciler, finishes_what_was_begun) {
     cr_assert_eq(server_integer(server, "EXISTS", IDX("cancel_backlog")), 0);
 }
 
-Test(scan_cancel_reconciler, prunes) {
-    test_server *server = scan_start();
+/* Without a reason there is one; an empty one stays empty. A member that cannot be cancelled waits. */
+ScannerTest(scan_cancel_reconciler, reasons_and_failures) {
+    static const char *const flows[] = {FLOW, "f1000002-0000-4000-8000-000000000018"};
+    for (int i = 0; i < 2; i++) {
+        server_do(server, "HSET", format("ff:flow:" FP ":%s:core", flows[i]), "flow_id", flows[i]);
+        server_do(server, "ZADD", IDX("cancel_backlog"), at(0), flows[i]);
+        write_runnable(server, i + 1, "eligible_now");
+        server_do(server, "SADD", format("ff:flow:" FP ":%s:pending_cancels", flows[i]),
+                  eid(i + 1));
+    }
+    server_do(server, "HSET", format("ff:flow:" FP ":%s:core", flows[1]), "cancel_reason", "");
+    server_do(server, "SADD", FLOW_KEY("pending_cancels"), eid(3));
+    server_do(server, "SET", X(3, "core"), "no hash");
+    scan_expect(server, "cancel_reconciler", .scanned = 5, .processed = 2, .errors = 1);
+    field_is(server, X(1, "core"), "cancellation_reason", "flow_cancelled");
+    field_is(server, X(2, "core"), "cancellation_reason", "");
+    cr_assert_eq(server_integer(server, "SISMEMBER", FLOW_KEY("pending_cancels"), eid(3)), 1);
+    cr_assert_eq(server_integer(server, "ZCARD", IDX("cancel_backlog")), 1);
+    server_do(server, "DEL", X(3, "core"));
+    scan_expect(server, "cancel_reconciler", .scanned = 2, .processed = 1);
+    cr_assert_eq(server_integer(server, "EXISTS", IDX("cancel_backlog")), 0);
+}
+
+ScannerTest(scan_cancel_reconciler, filters_members) {
+    server_do(server, "CONFIG", "SET", "ff.filter-namespace", "mine");
+    server_do(server, "HSET", FLOW_KEY("core"), "flow_id", FLOW);
+    for (int i = 1; i <= 2; i++) write_runnable(server, i, "eligible_now");
+    server_do(server, "HSET", X(2, "core"), "namespace", "mine");
+    server_do(server, "SADD", FLOW_KEY("pending_cancels"), eid(1), eid(2));
+    server_do(server, "ZADD", IDX("cancel_backlog"), at(0), FLOW);
+    scan_expect(server, "cancel_reconciler", .scanned = 3, .processed = 1, .skipped = 1);
+    field_is(server, X(1, "core"), "public_state", "waiting");
+    field_is(server, X(2, "core"), "public_state", "cancelled");
+    cr_assert_eq(server_integer(server, "SCARD", FLOW_KEY("pending_cancels")), 1);
+}
+
+ScannerTest(scan_cancel_reconciler, prunes) {
     server_do(server, "ZADD", IDX("cancel_backlog"), at(0), "no id", at(0), FLOW, at(0),
               "f1000002-0000-4000-8000-000000000018", at(60000), "later");
     server_do(server, "HSET", FLOW_KEY("core"), "flow_id", FLOW);
@@ -394,8 +515,7 @@ static const char *group_key(int downstream) {
 }
 static const char *group_entry(int downstream) { return format(FLOW "|%s", eid(downstream)); }
 
-Test(scan_edge_cancel, stops_all_siblings) {
-    test_server *server = scan_start();
+ScannerTest(scan_edge_cancel, stops_all_siblings) {
     char *list = calloc(1, 1500 * 64);
     for (int i = 1; i <= 1200; i++) {
         strcat(list, eid(i));
@@ -421,8 +541,30 @@ Test(scan_edge_cancel, stops_all_siblings) {
     cr_assert_eq(info_number(server, "sibling_cancel_disposition_not_found"), 1197);
 }
 
-Test(scan_edge_cancel, reconciler_waits_for_siblings) {
-    test_server *server = scan_start();
+/* A group with nobody to cancel, one that is gone, one without a reason; and a sibling that cannot be cancelled, which
+ * makes its group wait, but stops nobody else. */
+ScannerTest(scan_edge_cancel, every_group) {
+    write_active(server, 1, 1000);
+    write_active(server, 2, 1000);
+    server_do(server, "SET", X(3, "core"), "no hash");
+    server_do(server, "HSET", group_key(10), "policy_variant", "any_of");
+    server_do(server, "HSET", group_key(12), "cancel_siblings_pending_members", eid(1));
+    server_do(server, "HSET", group_key(13), "cancel_siblings_pending_members",
+              format("no id|%s||%s", eid(3), eid(2)), "cancel_siblings_pending_flag", "true");
+    for (int i = 10; i <= 13; i++) {
+        server_do(server, "SADD", IDX("pending_cancel_groups"), group_entry(i));
+    }
+    scan_expect(server, "edge_cancel_dispatcher", .scanned = 4, .processed = 3, .errors = 1);
+    field_is(server, X(1, "core"), "cancellation_reason", "sibling_quorum_satisfied");
+    field_is(server, X(2, "core"), "public_state", "cancelled");
+    cr_assert_eq(server_integer(server, "SCARD", IDX("pending_cancel_groups")), 1);
+    cr_assert_eq(info_number(server, "sibling_cancel_disposition_cancelled"), 2);
+    server_do(server, "DEL", X(3, "core"));
+    scan_expect(server, "edge_cancel_dispatcher", .scanned = 1, .processed = 1);
+    cr_assert_eq(server_integer(server, "EXISTS", IDX("pending_cancel_groups")), 0);
+}
+
+ScannerTest(scan_edge_cancel, reconciler_waits_for_siblings) {
     write_active(server, 1, 1000);
     server_do(server, "HSET", group_key(10), "cancel_siblings_pending_members", eid(1),
               "cancel_siblings_pending_flag", "true");

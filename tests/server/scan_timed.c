@@ -7,8 +7,7 @@
 
 /* ---- lease_expiry ---- */
 
-Test(scan_lease_expiry, marks_what_ran_out) {
-    test_server *server = scan_start();
+ScannerTest(scan_lease_expiry, marks_what_ran_out) {
     write_active(server, 1, -1);   /* ran out */
     write_active(server, 2, 5000); /* live */
     write_active(server, 3, -1);   /* renewed since */
@@ -23,8 +22,7 @@ Test(scan_lease_expiry, marks_what_ran_out) {
     cr_assert_str_eq(server_digest(server), before);
 }
 
-Test(scan_lease_expiry, drops_what_cannot_expire) {
-    test_server *server = scan_start();
+ScannerTest(scan_lease_expiry, drops_what_cannot_expire) {
     server_do(server, "ZADD", IDX("lease_expiry"), at(-1), eid(1)); /* no core */
     write_terminal(server, 2, "success", 0);
     server_do(server, "ZADD", IDX("lease_expiry"), at(-1), eid(2));
@@ -38,8 +36,7 @@ Test(scan_lease_expiry, drops_what_cannot_expire) {
 
 /* ---- delayed_promoter ---- */
 
-Test(scan_delayed, promotes_what_is_due) {
-    test_server *server = scan_start();
+ScannerTest(scan_delayed, promotes_what_is_due) {
     for (int i = 1; i <= 3; i++) {
         write_runnable(server, i, "not_eligible_until_time");
         server_do(server, "HSET", X(i, "core"), "delay_until", at(i == 2 ? 9000 : -5));
@@ -52,8 +49,7 @@ Test(scan_delayed, promotes_what_is_due) {
     cr_assert(in_zset(server, LANE("delayed"), eid(3)));
 }
 
-Test(scan_delayed, empty_time_is_the_score) {
-    test_server *server = scan_start();
+ScannerTest(scan_delayed, empty_time_is_the_score) {
     write_runnable(server, 1, "not_eligible_until_time");
     server_do(server, "HSET", X(1, "core"), "delay_until", "");
     server_do(server, "ZADD", LANE("delayed"), at(0), eid(1));
@@ -62,8 +58,7 @@ Test(scan_delayed, empty_time_is_the_score) {
     field_is(server, X(1, "core"), "delay_until", "");
 }
 
-Test(scan_delayed, drops_strays_in_every_lane) {
-    test_server *server = scan_start();
+ScannerTest(scan_delayed, drops_strays_in_every_lane) {
     server_do(server, "ZADD", "ff:idx:" FP ":lane:a lane:delayed", at(-1), eid(1));
     write_runnable(server, 2, "eligible_now");
     server_do(server, "ZADD", "ff:idx:{fp:255}:lane:other:delayed", at(-1), eid(2));
@@ -74,10 +69,19 @@ Test(scan_delayed, drops_strays_in_every_lane) {
         server_integer(server, "EXISTS", LANE("delayed"), "ff:idx:" FP ":lane:a lane:delayed"), 0);
 }
 
+/* A lane that cannot be read is an error; the others go on. */
+ScannerTest(scan_delayed, one_lane_of_the_wrong_type) {
+    server_do(server, "SET", "ff:idx:" FP ":lane:a lane:delayed", "no zset");
+    write_runnable(server, 1, "not_eligible_until_time");
+    server_do(server, "HSET", X(1, "core"), "delay_until", at(-5));
+    server_do(server, "ZADD", LANE("delayed"), at(-5), eid(1));
+    scan_expect(server, "delayed_promoter", .scanned = 1, .processed = 1, .errors = 1);
+    cr_assert(in_zset(server, LANE("eligible"), eid(1)));
+}
+
 /* ---- attempt_timeout and execution_deadline ---- */
 
-static void expires(const char *scanner, const char *index) {
-    test_server *server = scan_start();
+static void expires(test_server *server, const char *scanner, const char *index) {
     write_active(server, 1, 60000);
     server_do(server, "ZADD", index, at(0), eid(1));
     write_active(server, 2, 60000);
@@ -91,7 +95,10 @@ static void expires(const char *scanner, const char *index) {
     server_do(server, "ZADD", index, at(0), eid(5));
     write_suspended(server, 6, 60000, "fail");
     server_do(server, "ZADD", index, at(0), eid(6));
-    scan_expect(server, scanner, .scanned = 5, .processed = 5);
+    write_active(server, 7, 60000);
+    server_do(server, "HDEL", X(7, "core"), "lane_id", "current_attempt_index");
+    server_do(server, "ZADD", index, at(0), eid(7));
+    scan_expect(server, scanner, .scanned = 6, .processed = 6);
     field_is(server, X(1, "core"), "public_state", "expired");
     field_is(server, X(1, "core"), "failure_reason", scanner);
     field_is(server, X(2, "core"), "public_state", "active");
@@ -103,35 +110,39 @@ static void expires(const char *scanner, const char *index) {
     cr_assert_not(in_zset(server, LANE("eligible"), eid(5)));
     cr_assert_not(in_zset(server, LANE("suspended"), eid(6)));
     cr_assert_eq(server_integer(server, "SISMEMBER", IDX("worker:wi:leases"), eid(1)), 0);
+    cr_assert(in_zset(server, LANE("terminal"), eid(7)), "the lane is default unless it says so");
+    static const char *const timed[] = {IDX("attempt_timeout"), IDX("execution_deadline")};
+    for (size_t i = 0; i < 2; i++) cr_assert_not(in_zset(server, timed[i], eid(3)), "both at once");
 }
 
-Test(scan_attempt_timeout, ends_executions) { expires("attempt_timeout", IDX("attempt_timeout")); }
+ScannerTest(scan_attempt_timeout, ends_executions) {
+    expires(server, "attempt_timeout", IDX("attempt_timeout"));
+}
 
-Test(scan_execution_deadline, ends_executions) {
-    expires("execution_deadline", IDX("execution_deadline"));
+ScannerTest(scan_execution_deadline, ends_executions) {
+    expires(server, "execution_deadline", IDX("execution_deadline"));
 }
 
 /* ---- suspension_timeout ---- */
 
-Test(scan_suspension_timeout, applies_the_behavior) {
+ScannerTest(scan_suspension_timeout, applies_the_behavior) {
     static const struct {
         const char *behavior, *state;
     } rows[] = {{"fail", "failed"},
                 {"cancel", "cancelled"},
                 {"expire", "expired"},
                 {"auto_resume", "waiting"},
+                {"auto_resume_with_timeout_signal", "waiting"},
                 {"escalate", "suspended"}};
-    test_server *server = scan_start();
-    for (int i = 0; i < 5; i++) write_suspended(server, i, 0, rows[i].behavior);
-    scan_expect(server, "suspension_timeout", .scanned = 5, .processed = 5);
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < 6; i++) write_suspended(server, i, 0, rows[i].behavior);
+    scan_expect(server, "suspension_timeout", .scanned = 6, .processed = 6);
+    for (int i = 0; i < 6; i++) {
         field_is(server, X(i, "core"), "public_state", rows[i].state);
     }
     cr_assert_eq(server_integer(server, "EXISTS", IDX("suspension_timeout")), 0);
 }
 
-Test(scan_suspension_timeout, leaves_no_junk) {
-    test_server *server = scan_start();
+ScannerTest(scan_suspension_timeout, leaves_no_junk) {
     write_suspended(server, 1, 0, "fail");
     server_do(server, "HSET", X(1, "core"), "current_waitpoint_id", "");
     scan_expect(server, "suspension_timeout", .scanned = 1, .processed = 1);
@@ -139,9 +150,8 @@ Test(scan_suspension_timeout, leaves_no_junk) {
     cr_assert_eq(server_integer(server, "EXISTS", "ff:wp:" FP ":", "ff:wp:" FP "::condition"), 0);
 }
 
-Test(scan_suspension_timeout, drops_entries_without_a_timeout) {
+ScannerTest(scan_suspension_timeout, drops_entries_without_a_timeout) {
     static const char *const timeouts[] = {"", "0"};
-    test_server *server = scan_start();
     for (int i = 0; i < 2; i++) {
         write_suspended(server, i, 0, "fail");
         server_do(server, "HSET", X(i, "suspension:current"), "timeout_at", timeouts[i]);
@@ -167,8 +177,7 @@ static void write_waitpoint(test_server *server, const char *id, const char *sta
     server_do(server, "ZADD", IDX("pending_waitpoint_expiry"), at(0), id);
 }
 
-Test(scan_pending_waitpoints, closes_the_open_and_drops_the_rest) {
-    test_server *server = scan_start();
+ScannerTest(scan_pending_waitpoints, closes_the_open_and_drops_the_rest) {
     write_waitpoint(server, "pending", "pending");
     write_waitpoint(server, "active", "active");
     write_waitpoint(server, "closed", "closed");
@@ -188,8 +197,7 @@ Test(scan_pending_waitpoints, closes_the_open_and_drops_the_rest) {
 
 #define RESETS "ff:idx:{b:3}:budget_resets"
 
-Test(scan_budget_reset, turns_over) {
-    test_server *server = scan_start();
+ScannerTest(scan_budget_reset, turns_over) {
     server_do(server, "HSET", BUDGET_KEY(""), "budget_id", BUDGET, "reset_interval_ms", "60000");
     server_do(server, "HSET", BUDGET_KEY(":usage"), "tokens", "70", "breached_at", "5");
     server_do(server, "ZADD", RESETS, at(-10), BUDGET);
@@ -206,8 +214,7 @@ Test(scan_budget_reset, turns_over) {
     cr_assert_eq(server_integer(server, "ZCARD", RESETS), 2);
 }
 
-Test(scan_budget_reset, uses_the_partition_where_it_is_found) {
-    test_server *server = scan_start();
+ScannerTest(scan_budget_reset, uses_the_partition_where_it_is_found) {
     server_do(server, "HSET", "ff:budget:{b:9}:" BUDGET, "reset_interval_ms", "0");
     server_do(server, "ZADD", "ff:idx:{b:9}:budget_resets", at(-10), BUDGET);
     scan_expect(server, "budget_reset", .scanned = 1, .processed = 1);
@@ -220,8 +227,7 @@ Test(scan_budget_reset, uses_the_partition_where_it_is_found) {
 
 enum { DAY = 24 * 60 * 60 * 1000 };
 
-Test(scan_retention, deletes_every_key) {
-    test_server *server = scan_start();
+ScannerTest(scan_retention, deletes_every_key) {
     write_terminal(server, 1, "success", -DAY);
     server_do(server, "HSET", X(1, "core"), "total_attempt_count", "2");
     static const char *const strings[] = {"payload", "result", "policy"};
@@ -247,8 +253,7 @@ Test(scan_retention, deletes_every_key) {
     cr_assert_eq(server_integer(server, "DBSIZE"), 0);
 }
 
-Test(scan_retention, keeps_what_is_young_or_odd) {
-    test_server *server = scan_start();
+ScannerTest(scan_retention, keeps_what_is_young_or_odd) {
     write_terminal(server, 1, "success", -DAY + 1);
     write_terminal(server, 2, "success", -DAY);
     server_do(server, "SET", X(2, "policy"),

@@ -8,7 +8,11 @@ delays, deadlines, priorities, capabilities, budgets, quotas, flows with joins, 
 suspensions, signals, cancellations, revocations, and workers who fall silent so that their leases
 run out. Then nobody creates any more, and what is left is worked off. At the end everything must
 have ended, every index agree with every core, no concurrency slot be held, every amount be
-accounted for, and a replica hold the same data."""
+accounted for, and a replica hold the same data.
+
+The last quarter of the time is for a mixed fleet, on a server of its own: wire functions also come
+by FCALL through the library, and somebody changes the same data with plain commands, leaving
+behind what scanners have to mend."""
 import argparse
 import collections
 import itertools
@@ -30,6 +34,7 @@ LANES = ("alpha", "beta", "gamma")
 SLOW_LANE = "delta"  # seldom served by FF.CLAIM, so that wire functions find something there
 PARTITIONS = 256
 LEASE_MS = 400
+DEADLINE_MS = 3000
 DRAIN_SECONDS = 90
 RECENT = 30  # executions that are interfered with are among the last so many
 STALL_US = 1000000  # a tick of so long was too much, however loaded the machine
@@ -37,6 +42,9 @@ RETRY = '{"max_retries":2,"backoff":{"type":"fixed","delay_ms":50}}'
 POLICY = '{"max_reclaim_count":3,"retry_policy":%s}' % RETRY
 CONDITION = '{"required_signal_names":["go"]}'
 INTERVALS = {"index_reconciler": 500, "quota_reconciler": 0, "retention_trimmer": 0}
+LIBRARY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "lua-compat",
+                       "flowfabric.lua")
+MIXED_SHARE = 0.25  # of the time, for the mixed fleet
 USUAL_INTERVAL = 300
 SCANNERS = ("lease_expiry delayed_promoter index_reconciler attempt_timeout suspension_timeout "
             "pending_wp_expiry retention_trimmer budget_reset budget_reconciler unblock "
@@ -52,17 +60,17 @@ RACES = {"STALE_LEASE", "LEASE_EXPIRED", "LEASE_REVOKED", "EXECUTION_NOT_ACTIVE"
          "NOT_FOUND"}  # an id is known to all before its creation has answered
 
 
-def settings():
+def settings(intervals):
     lines = [("ff.scanners", "yes"), ("ff.cascade-limit", "3")]
     return lines + [("ff.%s-interval-ms" % name.replace("_", "-"),
-                     str(INTERVALS.get(name, USUAL_INTERVAL))) for name in SCANNERS]
+                     str(intervals.get(name, USUAL_INTERVAL))) for name in SCANNERS]
 
 
 class World:
     """What all threads share: the server, what they made, and what they saw."""
 
-    def __init__(self, server, seed):
-        self.server, self.seed = server, seed
+    def __init__(self, server, seed, mixed):
+        self.server, self.seed, self.mixed = server, seed, mixed
         self.lock = threading.Lock()
         self.creating = self.running = True
         self.created, self.flows, self.leases = {}, [], set()  # created: eid -> None, in order
@@ -101,6 +109,7 @@ class Actor(threading.Thread):
         self.world = world
         self.client = Client(world.server.port)
         self.chance = random.Random("%s %s" % (world.seed, name))
+        self.client.way = "FCALL" if world.mixed and self.chance.random() < 0.5 else "FF.CALL"
 
     def run(self):
         try:
@@ -142,7 +151,7 @@ class Creator(Actor):
         words = self.maybe(0.3, "PRIORITY", c.randrange(9001))
         words += self.maybe(0.3, "DELAY", c.randrange(300)) or \
             self.maybe(0.1, "AT", now + c.randrange(-100, 300))
-        words += self.maybe(0.2, "DEADLINE", now + c.randrange(200, 3000))
+        words += self.maybe(0.2, "DEADLINE", now + c.randrange(200, DEADLINE_MS))
         words += self.maybe(0.2, "CAPS", c.choice(("gpu", "gpu,fast", "fast")))
         words += self.maybe(0.5, "POLICY", POLICY) if "CAPS" not in words else []
         words += self.maybe(0.2, "TAGS", 1, "soak.tag", "x")
@@ -349,6 +358,61 @@ class Operator(Actor):
             self.do("FF.UNBLOCK", eid, "REASON", "operator")
 
 
+class Meddler(Actor):
+    """Changes data with plain commands, as somebody with a shell does."""
+
+    LANE_INDEXES = ("eligible", "delayed", "active", "suspended", "terminal", "blocked:budget",
+                    "blocked:quota", "blocked:route", "blocked:operator", "blocked:dependencies")
+    DUE_INDEXES = ("lease_expiry", "attempt_timeout", "execution_deadline", "suspension_timeout",
+                   "pending_waitpoint_expiry")
+
+    def goes_on(self):
+        return self.world.creating
+
+    def act(self):
+        eid = self.world.some_execution(self.chance)
+        if eid:
+            self.chance.choice((self.lose_entry, self.leave_stale_entry, self.leave_stale_delay,
+                                self.end, self.lose_lease_record, self.leave_junk,
+                                self.miscount))(eid)
+        time.sleep(self.chance.uniform(0.005, 0.03))
+
+    def lose_entry(self, eid):
+        """The reconciler puts it back."""
+        lane = self.do("HGET", wire.execution(eid, "core"), "lane_id")
+        for kind in self.LANE_INDEXES if lane else ():
+            if self.do("ZREM", wire.lane_index(eid, lane, kind), eid):
+                self.world.counts["lost entries"] += 1
+
+    def leave_stale_entry(self, eid):
+        """Of an execution that never was."""
+        stale = "%s:%s" % (wire.tag_of(eid), uuid.uuid4())
+        due = int(time.time() * 1000) + self.chance.randrange(-1000, 500)
+        self.do("ZADD", wire.index(eid, self.chance.choice(self.DUE_INDEXES)), due, stale)
+
+    def leave_stale_delay(self, eid):
+        """Of one that is not delayed, or by another time."""
+        lane = self.do("HGET", wire.execution(eid, "core"), "lane_id")
+        due = int(time.time() * 1000) + self.chance.randrange(-1000, 500)
+        if lane:
+            self.do("ZADD", wire.lane_index(eid, lane, "delayed"), due, eid)
+
+    def end(self, eid):
+        index = self.chance.choice(("attempt_timeout", "execution_deadline"))
+        self.do("ZADD", wire.index(eid, index), int(time.time() * 1000), eid)
+
+    def lose_lease_record(self, eid):
+        self.do("DEL", wire.execution(eid, "lease:current"))
+
+    def leave_junk(self, eid):
+        self.do("SADD", wire.index(eid, "pending_cancel_groups"), "junk", "a|b")
+
+    def miscount(self, eid):
+        policy = self.chance.choice(self.world.quotas)
+        for name in self.do("KEYS", "ff:quota:*:%s:concurrency" % policy):
+            self.do("SET", name, self.chance.randrange(9))
+
+
 class Pulse(Actor):
     """Measures how long the server lets an ordinary command wait."""
 
@@ -402,8 +466,10 @@ class Inspection:
                 found[member].append((tag, lane, kind))
         for eid, core in self.cores.items():
             wanted = [(wire.tag_of(eid), core["lane_id"], "terminal")]
-            if found.pop(eid, []) != wanted and core["lifecycle_phase"] == "terminal":
-                self.complain("%s (%s) is not in the terminal index alone", eid, core)
+            places = found.pop(eid, [])
+            if places != wanted and core["lifecycle_phase"] == "terminal":
+                self.complain("%s (%s) is not in the terminal index alone, but in %s", eid, core,
+                              places)
         for member, places in found.items():
             self.complain("nobody made %s, which is in %s", member, places)
 
@@ -419,7 +485,9 @@ class Inspection:
         for suffix in ("lease_expiry", "attempt_timeout", "execution_deadline", "cancel_backlog",
                        "suspension_timeout", "pending_waitpoint_expiry"):
             for name, _ in self.names(r"ff:idx:\{fp:\d+\}:" + suffix):
-                self.complain("%s still has %s", name, self.client("ZRANGE", name, 0, 5))
+                left = self.client("ZRANGE", name, 0, 5, "WITHSCORES")
+                self.complain("%s still has %s at %d: %s", name, left, time.time() * 1000,
+                              self.story(left[0]) if left[0] in self.cores else "nobody")
         for suffix in (r"pending_cancel_groups", r"worker:.*:leases"):
             for name, _ in self.names(r"ff:idx:\{fp:\d+\}:" + suffix):
                 self.complain("%s still has %s", name, self.client("SMEMBERS", name)[:5])
@@ -452,12 +520,16 @@ class Inspection:
             self.complain("%d tokens were spent, %d are counted", self.world.spent, counted)
 
     def no_drift_met(self):
-        """The reconciler ran all the time, and nobody but us wrote."""
-        for field in ("ff_index_inconsistent", "ff_dispatch_errors", "ff_dispatch_misplaced",
-                      "ff_wire_errors"):
-            value = information(self.client).get(field)
-            if value != "0":
-                self.complain("%s is %s", field, value)
+        """The reconciler ran all the time. Where nobody but us writes it has nothing to do."""
+        facts = information(self.client)
+        for field in ("ff_dispatch_errors", "ff_dispatch_misplaced", "ff_wire_errors"):
+            if facts[field] != "0":
+                self.complain("%s is %s", field, facts[field])
+        if self.world.mixed != (facts["ff_index_inconsistent"] != "0"):
+            self.complain("ff_index_inconsistent is %s", facts["ff_index_inconsistent"])
+        if facts["ff_index_inconsistent"] != facts["ff_index_repaired"]:
+            self.complain("%s were inconsistent, %s repaired", facts["ff_index_inconsistent"],
+                          facts["ff_index_repaired"])
 
     def no_stall(self):
         longest = int(information(self.client)["ff_tick_us_longest"])
@@ -509,14 +581,18 @@ def live(world, seconds):
     actors += [Worker(world, "worker-%d" % i, capabilities)
                for i, capabilities in enumerate(("", "", "gpu", "fast,gpu"))]
     actors += [Operator(world, "operator"), Pulse(world, "pulse")]
+    actors += [Meddler(world, "meddler")] if world.mixed else []
     for actor in actors:
         actor.start()
     stop = time.monotonic() + seconds
     while time.monotonic() < stop and world.server.alive() and not world.problems:
         time.sleep(0.1)
     world.creating = False
+    last_deadline = time.monotonic() + DEADLINE_MS / 1000
     ended = wait_until_ended(world)
-    time.sleep(1.5)  # what follows an end from the queue, and one more round of every scanner
+    # What follows an end from the queue, and one more round of every scanner; also for deadlines of
+    # those that ended by the timeout of a suspension, which does not take them back.
+    time.sleep(1.5 + max(0, last_deadline - time.monotonic()))
     world.running = False
     for actor in actors:
         actor.join(10)
@@ -567,34 +643,49 @@ def parsed_options():
     return options
 
 
-def main():
-    options = parsed_options()
-    passed, failed = [], []
-    server = Server(None, options.module, settings())
+def check_world(world, replica, ended, passed, failed):
+    server = world.server
+    check(passed, failed, "no command met a surprise", world.problems)
+    check(passed, failed, "the server stays up", [] if server.alive() else
+          server.log_tail().split("\n"))
+    if not server.alive():
+        return
+    check(passed, failed, "everything ends in time", [] if ended else ["it does not"])
+    inspection = Inspection(world)
+    for rule in Inspection.CHECKS:
+        inspection.complaints = []
+        rule(inspection)
+        check(passed, failed, rule.__name__.replace("_", " "), inspection.complaints)
+    check(passed, failed, "the replica holds the same data",
+          [] if copies_agree(server, replica) else ["it does not"])
+    report(world)
+
+
+def soak(options, mixed, seconds, passed, failed):
+    print("%s, %.0f s of new work" % ("a mixed fleet" if mixed else "our own commands", seconds))
+    intervals = dict(INTERVALS, quota_reconciler=USUAL_INTERVAL) if mixed else INTERVALS
+    server = Server(None, options.module, settings(intervals))
     try:
         replica = Server(None)
         try:
             replica.attach_to(server)
-            world = World(server, options.seed)
+            world = World(server, options.seed, mixed)
             make_limits(world)
-            ended = live(world, options.seconds)
-            check(passed, failed, "no command met a surprise", world.problems)
-            check(passed, failed, "the server stays up", [] if server.alive() else
-                  server.log_tail().split("\n"))
-            if server.alive():
-                check(passed, failed, "everything ends in time", [] if ended else ["it does not"])
-                inspection = Inspection(world)
-                for rule in Inspection.CHECKS:
-                    inspection.complaints = []
-                    rule(inspection)
-                    check(passed, failed, rule.__name__.replace("_", " "), inspection.complaints)
-                check(passed, failed, "the replica holds the same data",
-                      [] if copies_agree(server, replica) else ["it does not"])
-                report(world)
+            if mixed:
+                with open(LIBRARY) as library:
+                    server.client("FUNCTION", "LOAD", library.read())
+            check_world(world, replica, live(world, seconds), passed, failed)
         finally:
             replica.close()
     finally:
         server.close()
+
+
+def main():
+    options = parsed_options()
+    passed, failed = [], []
+    soak(options, False, options.seconds * (1 - MIXED_SHARE), passed, failed)
+    soak(options, True, options.seconds * MIXED_SHARE, passed, failed)
     print("%d passed, %d failed" % (len(passed), len(failed)))
     sys.exit(1 if failed or not passed else 0)
 

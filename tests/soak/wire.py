@@ -17,9 +17,15 @@ def lane_index(eid, lane, suffix):
     return index(eid, "lane:%s:%s" % (lane, suffix))
 
 
+def send(client, function, keys, arguments):
+    """By FF.CALL, unless the client has another way."""
+    way = getattr(client, "way", "FF.CALL")
+    return client(way, function, len(keys), *keys, *arguments)
+
+
 def call(client, function, keys, arguments):
     """True when the function did not refuse."""
-    reply = client("FF.CALL", function, len(keys), *keys, *arguments)
+    reply = send(client, function, keys, arguments)
     return isinstance(reply, list) and reply[0] == 1
 
 
@@ -68,6 +74,7 @@ def grant_and_claim(client, eid, lane, worker, instance, lease_id, attempt_id, l
             attempt + ":policy", execution(eid, "attempts"), execution(eid, "lease:current"),
             execution(eid, "lease:history"), lane_index(eid, lane, "active"),
             index(eid, "attempt_timeout"), index(eid, "execution_deadline")]
-    reply = client("FF.CALL", "ff_claim_execution", len(keys), *keys, eid, worker, instance, lane,
-                   "", lease_id, lease_ms, lease_ms // 3, attempt_id, "{}", "", "")
+    reply = send(client, "ff_claim_execution", keys,
+                 [eid, worker, instance, lane, "", lease_id, lease_ms, lease_ms // 3, attempt_id,
+                  "{}", "", ""])
     return reply if isinstance(reply, list) and reply[0] == 1 else None
