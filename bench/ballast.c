@@ -28,7 +28,21 @@ static void write_complete(load_request *r, const char *way, const wire_executio
     wire_complete(r, way, e, &owner);
 }
 
-static const step life[] = {{write_create}, {write_grant}, {write_claim}, {write_complete}};
+/* Ballast is numbered, so are the waitpoints. */
+static void write_suspend(load_request *r, const char *way, const wire_execution *e) {
+    char waitpoint[WIRE_UUID];
+    wire_uuid(waitpoint, 'd', wire_index(e->id), wire_index(e->id));
+    wire_suspend(r, way, e, &owner, waitpoint);
+}
+
+enum { MOST_STEPS = 4 };
+
+static const step ways_there[][MOST_STEPS] = {
+    [BALLAST_WAITING] = {{write_create}},
+    [BALLAST_ACTIVE] = {{write_create}, {write_grant}, {write_claim}},
+    [BALLAST_SUSPENDED] = {{write_create}, {write_grant}, {write_claim}, {write_suspend}},
+    [BALLAST_COMPLETED] = {{write_create}, {write_grant}, {write_claim}, {write_complete}},
+};
 
 static void name(wire_execution *e, size_t number, size_t lanes) {
     static char lane[32];
@@ -54,13 +68,16 @@ static void run_step(worker *self, const char *way, const step *which, size_t fr
     }
 }
 
-void ballast_load(const entrant *on, size_t count, size_t lanes, bool ended) {
+void ballast_load(const entrant *on, size_t count, size_t lanes, ballast_state state) {
     worker *self = workers_open(&on->who, on->server, 1, "ballast");
     const char *way = on->who.way ? on->who.way : "FF.CALL";
-    size_t steps = ended ? sizeof life / sizeof life[0] : 1;
+    const step *steps = ways_there[state];
+    wire_new_run();
     for (size_t i = 0; i < count; i += PIPELINE) {
         size_t end = i + PIPELINE < count ? i + PIPELINE : count;
-        for (size_t s = 0; s < steps; s++) run_step(self, way, &life[s], i, end, lanes);
+        for (size_t s = 0; s < MOST_STEPS && steps[s].write; s++) {
+            run_step(self, way, &steps[s], i, end, lanes);
+        }
     }
     workers_close(self, 1);
 }

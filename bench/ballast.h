@@ -4,8 +4,16 @@
 
 #include "field.h"
 
-/* Creates `count` executions, spread over the partitions and over `lanes` lanes of their own, and leads
- * them through their whole life when `ended`. */
-void ballast_load(const entrant *on, size_t count, size_t lanes, bool ended);
+typedef enum {
+    BALLAST_WAITING,
+    BALLAST_ACTIVE,
+    BALLAST_SUSPENDED,
+    BALLAST_COMPLETED
+} ballast_state;
+
+/* Creates `count` executions by the wire functions, spread over the partitions and over `lanes`
+ * lanes of their own, and leads them to the state. What a signal needs must be there if they are
+ * suspended. */
+void ballast_load(const entrant *on, size_t count, size_t lanes, ballast_state state);
 
 #endif

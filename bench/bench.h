@@ -16,8 +16,8 @@ typedef struct bench_settings {
 
 extern bench_settings settings;
 
-/* How much of something: all of it, what is enough for QUICK=1 (two minutes for everything), and just
- * enough to see that the programs work (QUICK=smoke). */
+/* How much of something: all of it, what is enough for QUICK=1 (two minutes for everything), and
+ * just enough to see that the programs work (QUICK=smoke). */
 size_t scaled(size_t full, size_t quick, size_t smoke);
 
 /* Server time of the wire functions; prints only. */

@@ -14,7 +14,9 @@ void blocked_prepare(worker *self, size_t count);
 typedef enum { BLOCKED_FROM_OUTSIDE, BLOCKED_BY_COMMAND, BLOCKED_BY_SCANNER } blocked_method;
 
 typedef struct blocked_figures {
-    double seconds;                  /* from the clearing of the budget until all are eligible */
+    double seconds; /* from the clearing of the budget until all are eligible */
+    double
+        paused_seconds; /* the same if a scanner from outside made its pauses; it does not here */
     double idle_p99_us, busy_p99_us; /* of a GET by somebody else, before and meanwhile */
 } blocked_figures;
 

@@ -1,9 +1,10 @@
 /* Server time per call of the wire functions over a whole life, and what an execution weighs.
  *
- * The server itself says how long each call took (INFO commandstats), so the client, the network and
- * the event loop are not in these figures. Every way of calling has a server of its own; the rounds of all
- * are interleaved. */
+ * The server itself says how long each call took (INFO commandstats), so the client, the network
+ * and the event loop are not in these figures. Every way of calling has a server of its own; the
+ * rounds of all are interleaved. */
 #include "bench.h"
+#include "report.h"
 #include "wire.h"
 
 #include <stdio.h>
@@ -144,61 +145,99 @@ static void run_round(way *who, size_t lives) {
     verify(who, lives);
 }
 
-static void print_times(void) {
-    printf("%-22s", "server µs per call");
-    for (size_t i = 0; i < STEPS; i++) printf("%10s", steps[i].name);
-    printf("%21s\n", "whole life");
-    for (size_t w = 0; w < way_count; w++) {
-        printf("%-22s", ways[w].name);
-        for (size_t i = 0; i < STEPS; i++) printf("%10.2f", series_median(&ways[w].usec[i]));
-        printf("%25s\n", series_text(&ways[w].life));
-    }
+enum { CELLS = STEPS + 3 };
+
+static void tell_head(const char *title) {
+    const char *cells[CELLS] = {title, "a whole life"};
+    for (size_t i = 0; i < STEPS; i++) cells[i + 2] = steps[i].name;
+    report_header_cells(cells);
 }
 
-/* How many times less than the others the first way needs. */
-static void print_ratios(void) {
-    printf("\n%-22s", "FF.CALL needs less by");
-    for (size_t i = 0; i < STEPS; i++) printf("%10s", steps[i].name);
-    printf("%21s\n", "whole life");
+/* The cells of one way; `life` first, then the steps. */
+static void tell_row(const char *name, const series *life, const series *by_step) {
+    char texts[STEPS][48];
+    const char *cells[CELLS] = {name, series_text(life)};
+    for (size_t i = 0; i < STEPS; i++) {
+        snprintf(texts[i], sizeof texts[i], "%s", number_text(series_median(&by_step[i])));
+        cells[i + 2] = texts[i];
+    }
+    report_row_cells(cells);
+}
+
+/* How many times less server time than the others the first way needs. */
+static void tell_ratios(void) {
+    tell_head("FF.CALL needs less, times");
     for (size_t w = 1; w < way_count; w++) {
-        printf("%-22s", ways[w].name);
+        series by_step[STEPS], life = series_ratio(&ways[w].life, &ways[0].life);
         for (size_t i = 0; i < STEPS; i++) {
-            series ratio = series_ratio(&ways[w].usec[i], &ways[0].usec[i]);
-            printf("%9.2fx", series_median(&ratio));
+            by_step[i] = series_ratio(&ways[w].usec[i], &ways[0].usec[i]);
         }
-        series ratio = series_ratio(&ways[w].life, &ways[0].life);
-        printf("%25s\n", series_text(&ratio));
+        tell_row(ways[w].name, &life, by_step);
     }
+    report_table_end();
 }
 
-static void print_memory(void) {
-    printf("\n%-22s%16s%16s%16s\n", "bytes per execution", "waiting", "active", "completed");
+static void tell_times(void) {
+    tell_head("server time, µs");
+    for (size_t w = 0; w < way_count; w++) tell_row(ways[w].name, &ways[w].life, ways[w].usec);
+    report_table_end();
+}
+
+static void tell_memory(void) {
+    report_header("bytes per execution", "waiting", "active", "completed");
     for (size_t w = 0; w < way_count; w++) {
-        printf("%-22s%16.0f%16.0f%16.0f\n", ways[w].name, series_median(&ways[w].bytes_waiting),
-               series_median(&ways[w].bytes_active), series_median(&ways[w].bytes_completed));
+        report_row(ways[w].name, series_text(&ways[w].bytes_waiting),
+                   series_text(&ways[w].bytes_active), series_text(&ways[w].bytes_completed));
     }
+    report_table_end();
+}
+
+static void note_goals(const way *reference) {
+    char text[80];
+    const char *least_name = "";
+    double least = 0;
+    series life = series_ratio(&reference->life, &ways[0].life);
+    for (size_t i = 0; i < STEPS; i++) {
+        series ratio = series_ratio(&reference->usec[i], &ways[0].usec[i]);
+        double times = series_median(&ratio);
+        if (i > 0 && times >= least) continue;
+        least = times;
+        least_name = steps[i].name;
+    }
+    snprintf(text, sizeof text, "%s times", series_text(&life));
+    report_goal("FF.CALL against the reference over a life, server time (11)", "at least 4 times",
+                text, series_median(&life) >= 4);
+    snprintf(text, sizeof text, "%s times (%s)", number_text(least), least_name);
+    report_goal("The same for the function that gains least (11)", "at least 2.5 times", text,
+                least >= 2.5);
+}
+
+static void forget_figures(way *who) {
+    memset(who->usec, 0, sizeof who->usec);
+    who->life = who->bytes_waiting = who->bytes_active = who->bytes_completed = (series){0};
 }
 
 void bench_wire(void) {
-    size_t lives = scaled(5000, 1000, 200), rounds = scaled(7, 3, 1);
-    printf("%zu lives in each of %zu interleaved rounds; medians (least–greatest)\n\n", lives,
-           rounds);
+    size_t lives = scaled(5000, 500, 200), rounds = scaled(7, 3, 1);
+    report_heading("11. Server time of the wire functions");
+    report_text(
+        "%zu lives in each of %zu rounds, by INFO commandstats: the client, the network and "
+        "the event loop are not in it.%s",
+        lives, rounds,
+        settings.reference ? ""
+                           : " The reference library is missing: REFERENCE=<file.lua> "
+                             "compares with it.");
     add_ways();
-    for (size_t w = 0; w < way_count; w++)
-        run_round(&ways[w], lives); /* warms up, then forgotten */
     for (size_t w = 0; w < way_count; w++) {
-        memset(ways[w].usec, 0, sizeof ways[w].usec);
-        ways[w].life = ways[w].bytes_waiting = (series){0};
-        ways[w].bytes_active = ways[w].bytes_completed = (series){0};
+        run_round(&ways[w], lives); /* warms up */
+        forget_figures(&ways[w]);
     }
     for (size_t round = 0; round < rounds; round++) {
         for (size_t w = 0; w < way_count; w++) run_round(&ways[w], lives);
     }
-    print_times();
-    print_ratios();
-    print_memory();
-    if (!settings.reference) {
-        printf("\nThe reference library is missing: REFERENCE=<file.lua> compares with it.\n");
-    }
+    tell_ratios();
+    tell_times();
+    tell_memory();
+    if (settings.reference) note_goals(&ways[1]);
     for (size_t w = 0; w < way_count; w++) load_server_stop(ways[w].server);
 }

@@ -8,8 +8,7 @@
 
 #define LEASE_MS "600000"
 #define PARTITIONS_PER_CYCLE 32
-#define ROTATION_US 250000
-#define POLL_US 10000
+#define ROTATION_MS 250
 
 /* ---- what workers share ---- */
 
@@ -54,7 +53,7 @@ const redisReply *reply_find(const redisReply *reply, const char *name) {
     return NULL;
 }
 
-static int64_t sum_of_lane(worker *self, const char *index) {
+int64_t worker_count_in_lane(worker *self, const char *index) {
     char tag[16];
     for (unsigned p = 0; p < WIRE_PARTITIONS; p++) {
         snprintf(tag, sizeof tag, "{fp:%u}", p);
@@ -71,7 +70,7 @@ static int64_t sum_of_lane(worker *self, const char *index) {
     return sum;
 }
 
-static int64_t count_terminal(worker *self) { return sum_of_lane(self, "terminal"); }
+static int64_t count_terminal(worker *self) { return worker_count_in_lane(self, "terminal"); }
 
 /* ---- native ---- */
 
@@ -168,9 +167,15 @@ static void wire_submit(worker *self, size_t index, const char *capability) {
     worker_expect(self, "create");
 }
 
-static void ask_time(worker *self) {
+/* The server's clock in milliseconds. */
+static int64_t ask_time(worker *self) {
     request_start(&self->request, "TIME");
-    freeReplyObject(worker_call(self));
+    redisReply *reply = worker_call(self);
+    load_check(reply->elements == 2, "TIME answers two numbers");
+    int64_t seconds = strtoll(reply->element[0]->str, NULL, 10);
+    int64_t microseconds = strtoll(reply->element[1]->str, NULL, 10);
+    freeReplyObject(reply);
+    return seconds * 1000 + microseconds / 1000;
 }
 
 static bool head_of(worker *self, unsigned partition, wire_execution *e) {
@@ -248,33 +253,32 @@ static bool spend_grant(worker *self, wire_execution *e) {
     return claimed;
 }
 
+bool wire_take(worker *self, wire_execution *e) {
+    wire_grant(&self->request, self->who->way, e, &self->as);
+    return worker_try(self) && spend_grant(self, e);
+}
+
+/* Where a cycle begins to look moves with the clock alone: a worker that finds nothing looks at the
+ * same partitions until the next rotation window. */
 static bool run_cycle(worker *self, job *taken) {
-    ask_time(self);
-    unsigned rotation = (unsigned)(load_now_us() / ROTATION_US) * PARTITIONS_PER_CYCLE;
+    unsigned window = (unsigned)(ask_time(self) / ROTATION_MS % WIRE_PARTITIONS);
     for (unsigned i = 0; i < PARTITIONS_PER_CYCLE; i++) {
-        unsigned partition = (self->start + rotation + i) % WIRE_PARTITIONS;
+        unsigned partition = (self->start + window * PARTITIONS_PER_CYCLE + i) % WIRE_PARTITIONS;
         wire_execution *e = &taken->execution;
-        if (!head_of(self, partition, e) || !may_take(self, e)) continue;
-        wire_grant(&self->request, self->who->way, e, &self->as);
-        if (!worker_try(self) || !spend_grant(self, e)) continue;
+        if (!head_of(self, partition, e) || !may_take(self, e) || !wire_take(self, e)) continue;
         taken->index = wire_index(e->id);
         return true;
     }
     return false;
 }
 
-/* The reference moves on with the clock only; here an empty cycle moves on too, so that a full turn
- * over the partitions never has to wait for it. That is kinder than the original. */
-static bool wire_take(worker *self, job *taken, int wait_ms) {
+static bool wire_claim_job(worker *self, job *taken, int wait_ms) {
     int64_t deadline = load_now_us() + wait_ms * INT64_C(1000);
-    for (unsigned cycles = 1;; cycles++) {
+    do {
         if (run_cycle(self, taken)) return true;
-        self->start += PARTITIONS_PER_CYCLE;
-        if (load_now_us() >= deadline) return false;
-        if (cycles % (WIRE_PARTITIONS / PARTITIONS_PER_CYCLE) == 0) {
-            load_sleep_until(load_now_us() + POLL_US);
-        }
-    }
+        load_sleep_until(load_now_us() + self->who->rest_ms * INT64_C(1000));
+    } while (load_now_us() < deadline);
+    return false;
 }
 
 static void wire_finish(worker *self, const job *held) {
@@ -282,7 +286,7 @@ static void wire_finish(worker *self, const job *held) {
     worker_expect(self, "complete");
 }
 
-static const driver wire_driver = {wire_submit, wire_take, wire_finish, NULL, count_terminal};
+static const driver wire_driver = {wire_submit, wire_claim_job, wire_finish, NULL, count_terminal};
 
 /* ---- bare ---- */
 
@@ -373,7 +377,11 @@ static bool native_is_there(void) {
 }
 
 static contestant wire_contestant(const char *name, const char *way, load_server_options options) {
-    return (contestant){.name = name, .driver = &wire_driver, .way = way, .options = options};
+    return (contestant){.name = name,
+                        .driver = &wire_driver,
+                        .way = way,
+                        .rest_ms = CONTESTANT_REST_MS,
+                        .options = options};
 }
 
 static size_t add_native(contestant *all) {
@@ -444,11 +452,12 @@ static unsigned partition_of(const char *instance) {
 }
 
 worker *workers_open(const contestant *who, load_server *server, size_t count, const char *lane) {
-    worker *workers = calloc(count, sizeof *workers);
+    worker *workers = calloc(count ? count : 1, sizeof *workers);
     load_check(workers != NULL, "out of memory");
     for (size_t i = 0; i < count; i++) {
         worker *self = &workers[i];
         self->who = who;
+        self->number = i;
         self->server = server;
         self->lane = lane;
         self->connection = load_connect(server);

@@ -1,9 +1,11 @@
 /* Who competes: the ways of doing the same job, behind one set of verbs.
  *
- * A wire contestant does everything the way the reference's scheduler and engine do it, one round trip
- * for each step: it asks the time, looks at one partition after the other until one has something,
- * reads what the checks need, takes a grant, and spends it. The native one uses the module's own
- * commands. The bare one is a queue of plain commands that keeps no promise at all: the limit. */
+ * A wire contestant does everything the way the reference's scheduler and engine do it, one round
+ * trip for each step: it asks the time, looks at one partition after the other until one has
+ * something, reads what the checks need, takes a grant, and spends it. One cycle looks at 32
+ * partitions of 256; which ones depends on the worker's name and the clock. The native one uses the
+ * module's own commands. The bare one is a queue of plain commands that keeps no promise at all:
+ * the limit. */
 #ifndef FF_BENCH_CONTESTANT_H
 #define FF_BENCH_CONTESTANT_H
 
@@ -25,6 +27,7 @@ typedef struct worker {
     load_connection *connection;
     const char *lane;
     wire_worker as;
+    size_t number;
     char instance[24];
     unsigned start;  /* where the claim cycle begins to look */
     unsigned minted; /* ids so far */
@@ -49,10 +52,15 @@ struct contestant {
     const char *way;      /* of wire contestants: FF.CALL or FCALL */
     bool chained;         /* uses complete_and_claim */
     bool spread;          /* wire: jobs over all partitions, not where the reference puts a lane */
+    int rest_ms;          /* of wire workers, after a cycle that found nothing */
     load_server_options options;
 };
 
 enum { CONTESTANTS = 10 };
+
+/* How long wire workers rest unless a scenario says otherwise. The description of the claim cycle
+ * does not say; this is far shorter than the 250 ms after which a worker would look elsewhere. */
+enum { CONTESTANT_REST_MS = 10 };
 
 /* Those that can take part in this run: the reference if it was given, BullMQ if it can run, native
  * commands if the module has them. The others are named, with the reason, by contestants_absent. */
@@ -78,6 +86,14 @@ bool worker_try(worker *self);
 void worker_expect(worker *self, const char *what);
 /* A text of a reply that the caller keeps; "" for null. Frees the reply. */
 void worker_read_text(worker *self, char *text, size_t room);
+
+/* Grants and claims an execution that the wire worker knows, without looking for it; false:
+ * refused. */
+bool wire_take(worker *self, wire_execution *e);
+
+/* How many are in an index of the worker's lane (eligible, terminal, …), all partitions together.
+ */
+int64_t worker_count_in_lane(worker *self, const char *index);
 
 /* The value of `name` in the first map, however deep, that has it; NULL if none has. Maps are flat
  * arrays here. */

@@ -1,7 +1,7 @@
 #include "field.h"
 
 #include "bench.h"
-#include "report.h"
+#include "chart.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ void field_stop(field *all) {
     all->count = 0;
 }
 
-static size_t named(const field *all, const char *name) {
+size_t field_named(const field *all, const char *name) {
     for (size_t i = 0; i < all->count; i++) {
         if (strcmp(all->entrants[i].who.name, name) == 0) return i;
     }
@@ -33,25 +33,45 @@ static size_t named(const field *all, const char *name) {
 }
 
 size_t field_base(const field *all) {
-    size_t base = named(all, "reference");
-    if (base == all->count) base = named(all, "FF.CALL");
+    size_t base = field_named(all, "reference");
+    if (base == all->count) base = field_named(all, "FF.CALL");
     return base == all->count ? 0 : base;
 }
 
-const char *field_ratio(const field *all, const field_figures *figures, size_t number) {
-    series ratio = series_ratio(&figures->of[number], &figures->of[field_base(all)]);
-    return series_text(&ratio);
+series field_gain(const field *all, const field_figures *figures, size_t number,
+                  field_order order) {
+    const series *own = &figures->of[number], *base = &figures->of[field_base(all)];
+    return order == MORE_IS_BETTER ? series_ratio(own, base) : series_ratio(base, own);
+}
+
+const char *field_gain_title(const field *all) {
+    static char title[80];
+    snprintf(title, sizeof title, "times as fast as %s", all->entrants[field_base(all)].who.name);
+    return title;
+}
+
+const char *field_gain_text(const field *all, const field_figures *figures, size_t number,
+                            field_order order) {
+    series gain = field_gain(all, figures, number, order);
+    return series_text(&gain);
 }
 
 void field_chart(const field *all, const char *file, const char *title,
-                 const field_figures *figures) {
-    report_bar bars[CONTESTANTS];
+                 const field_figures *figures, field_order order) {
+    chart_bar bars[CONTESTANTS];
     size_t count = 0;
     for (size_t i = 0; i < all->count; i++) {
         if (figures->of[i].count == 0) continue;
-        bars[count++] = (report_bar){all->entrants[i].who.name, figures->of[i]};
+        chart_bar *bar = &bars[count++];
+        *bar = (chart_bar){.label = all->entrants[i].who.name, .figure = figures->of[i]};
+        series gain = field_gain(all, figures, i, order);
+        if (gain.count == 0 || i == field_base(all)) continue;
+        snprintf(bar->note, sizeof bar->note, "(%s ×)", number_text(series_median(&gain)));
     }
-    report_bars(file, title, bars, count);
+    char meaning[100];
+    snprintf(meaning, sizeof meaning, "%s is better; in brackets: times as good as %s",
+             order == MORE_IS_BETTER ? "more" : "less", all->entrants[field_base(all)].who.name);
+    chart_bars(file, title, meaning, bars, count);
 }
 
 bool is_bullmq(const contestant *who) { return who->driver == NULL; }

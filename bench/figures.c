@@ -1,6 +1,7 @@
 #include "figures.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,18 +56,35 @@ double series_greatest(const series *figure) {
     return figure->count ? in_order(figure).values[figure->count - 1] : 0;
 }
 
+/* Ten thousands and more get a narrow space between groups of three digits. */
+static void group_digits(char *text, size_t room, double value) {
+    char digits[32];
+    snprintf(digits, sizeof digits, "%.0f", value);
+    size_t count = strlen(digits), used = 0;
+    for (size_t i = 0; i < count && used + 5 < room; i++) {
+        size_t left = count - i;
+        bool is_group = i > 0 && left % 3 == 0 && digits[i - 1] != '-';
+        if (is_group && count > 4) used += (size_t)snprintf(text + used, room - used, "\u202f");
+        text[used++] = digits[i];
+    }
+    text[used] = '\0';
+}
+
 const char *number_text(double value) {
-    static char texts[16][32];
+    static char texts[16][48];
     static size_t turn;
     char *text = texts[turn++ % 16];
     double size = fabs(value);
-    int digits = size >= 100 ? 0 : size >= 10 ? 1 : size >= 0.1 || size < 1e-9 ? 2 : 4;
-    snprintf(text, sizeof texts[0], "%.*f", digits, value);
+    if (size >= 100 || size < 1e-9) {
+        group_digits(text, sizeof texts[0], value);
+        return text;
+    }
+    snprintf(text, sizeof texts[0], "%.*f", size >= 10 ? 1 : size >= 0.1 ? 2 : 4, value);
     return text;
 }
 
 const char *series_text(const series *figure) {
-    static char texts[8][96];
+    static char texts[8][160];
     static size_t turn;
     if (figure->count == 0) return "–";
     char *text = texts[turn++ % 8];

@@ -30,13 +30,15 @@ double series_median(const series *figure);
 double series_least(const series *figure);
 double series_greatest(const series *figure);
 
-/* "12.3 (11.9–13.0)", or "–" when nothing was measured. The text is good until the eighth call after. */
+/* "12.3 (11.9–13.0)", or "–" when nothing was measured. The text is good until the eighth call
+ * after. */
 const char *series_text(const series *figure);
 
 /* A number in as many digits as are worth reading. Good until the sixteenth call after. */
 const char *number_text(double value);
 
-/* Round by round `above` / `below`: rounds are interleaved, so that neighbours saw the same machine. */
+/* Round by round `above` / `below`: rounds are interleaved, so that neighbours saw the same
+ * machine. */
 series series_ratio(const series *above, const series *below);
 
 #endif

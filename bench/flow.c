@@ -82,10 +82,12 @@ static void native_submit(worker *self, const shape *form, size_t flow) {
 
 /* ---- wire: one call for each thing ---- */
 
-unsigned flow_partition(size_t flow) { return (unsigned)(flow % WIRE_PARTITIONS); }
+void flow_id(char *id, size_t flow) { wire_uuid(id, 'b', flow, flow); }
 
-void flow_id(char *id, size_t room, size_t flow) {
-    snprintf(id, room, "%08zx-0000-4000-b000-%012zx", flow & 0xffffffff, flow);
+unsigned flow_partition(size_t flow) {
+    char id[WIRE_UUID];
+    flow_id(id, flow);
+    return wire_uuid_partition(id, WIRE_PARTITIONS);
 }
 
 static void name_member(wire_execution *e, const worker *self, const shape *form, size_t flow,
@@ -115,8 +117,8 @@ static void wire_submit_edges(worker *self, const shape *form, size_t flow, cons
         worker_expect(self, "policy");
     }
     for (size_t i = 0; i < form->edge_count; i++) {
-        char edge_id[48];
-        snprintf(edge_id, sizeof edge_id, "%08zx-0000-4000-c000-%012zx", i, flow);
+        char edge_id[WIRE_UUID];
+        wire_uuid(edge_id, 'c', i, flow);
         name_member(&from, self, form, flow, form->edges[i].from);
         name_member(&to, self, form, flow, form->edges[i].to);
         wire_edge_stage(&self->request, way, id, edge_id, &from, &to, revision++);
@@ -131,9 +133,9 @@ void flow_submit(worker *self, const shape *form, size_t flow) {
         native_submit(self, form, flow);
         return;
     }
-    char id[48];
+    char id[WIRE_UUID];
     wire_execution first;
-    flow_id(id, sizeof id, flow);
+    flow_id(id, flow);
     name_member(&first, self, form, flow, 0);
     wire_flow_create(&self->request, self->who->way, first.tag, id);
     worker_expect(self, "create flow");
@@ -179,7 +181,7 @@ void flow_resolve(worker *self, const char *flow, const wire_execution *ended) {
 /* ---- a run ---- */
 
 typedef struct message {
-    char flow[48];
+    char flow[WIRE_UUID];
     char execution[64];
 } message;
 
@@ -213,15 +215,28 @@ static void check_order(const run *self, size_t index) {
     }
 }
 
+/* Does the job; true when the next one came with the answer. */
+static bool work_on(run *self, worker *mine, job *held) {
+    job next;
+    bool more = false;
+    check_order(self, held->index);
+    tally_add(&self->done, held->index);
+    if (mine->who->chained) {
+        more = mine->who->driver->complete_and_claim(mine, held, &next);
+    } else {
+        mine->who->driver->complete(mine, held);
+    }
+    self->last_us = load_now_us();
+    if (more) *held = next;
+    return more;
+}
+
 static void work(run *self, worker *mine) {
     job held;
     while (!self->is_listening) load_wait_until(INT64_MAX);
     while (self->done.done < self->done.expected) {
-        if (!mine->who->driver->claim(mine, &held, 20)) continue;
-        check_order(self, held.index);
-        tally_add(&self->done, held.index);
-        mine->who->driver->complete(mine, &held);
-        self->last_us = load_now_us();
+        bool more = mine->who->driver->claim(mine, &held, 20);
+        while (more) more = work_on(self, mine, &held);
     }
     load_notify();
 }
@@ -278,12 +293,14 @@ static void drain_task(size_t number, void *argument) {
     }
 }
 
-static double run_bullmq(const entrant *on, const shape *form, size_t connections, size_t flows) {
+/* BullMQ's script adds and drains in one go. */
+static flow_figures run_bullmq(const entrant *on, const shape *form, size_t connections,
+                               size_t flows) {
     char numbers[64];
     double seconds;
     snprintf(numbers, sizeof numbers, "%zu %zu %zu", flows, form->members, connections);
     bullmq_run(on, &seconds, 1, "flow", numbers);
-    return (double)flows / seconds;
+    return (flow_figures){.rate = (double)flows / seconds};
 }
 
 static double seconds_of(size_t tasks, load_task *task, run *self) {
@@ -292,8 +309,9 @@ static double seconds_of(size_t tasks, load_task *task, run *self) {
     return (double)(self->last_us - start) / 1e6;
 }
 
-double flow_run(const entrant *on, const shape *form, size_t connections, size_t flows) {
+flow_figures flow_run(const entrant *on, const shape *form, size_t connections, size_t flows) {
     if (is_bullmq(&on->who)) return run_bullmq(on, form, connections, flows);
+    wire_new_run();
     size_t tasks = contestant_is_wire(&on->who) ? connections * 2 + 1 : connections;
     run self = {.workers = workers_open(&on->who, on->server, tasks, LANE),
                 .connections = connections,
@@ -302,12 +320,16 @@ double flow_run(const entrant *on, const shape *form, size_t connections, size_t
                 .flows = flows};
     tally_start(&self.done, flows * form->members);
     self.messages = calloc(self.done.expected, sizeof *self.messages);
+    load_check(self.messages != NULL, "out of memory");
+    int64_t ended_before = on->who.driver->count_ended(self.workers);
     double submit = seconds_of(connections, submit_task, &self);
     double drain = seconds_of(tasks, drain_task, &self);
-    load_check(on->who.driver->count_ended(self.workers) == (int64_t)self.done.expected,
-               "%s: not all members ended", on->who.name);
+    int64_t ended = on->who.driver->count_ended(self.workers) - ended_before;
+    load_check(ended == (int64_t)self.done.expected, "%s: not all members ended", on->who.name);
     tally_end(&self.done, on->who.name);
     free(self.messages);
     workers_close(self.workers, tasks);
-    return (double)flows / (submit + drain);
+    return (flow_figures){.rate = (double)flows / (submit + drain),
+                          .submit_rate = (double)flows / submit,
+                          .drain_rate = (double)flows / drain};
 }

@@ -1,4 +1,5 @@
-/* Flows: how the contestants build them, and how wire contestants resolve what depends on an end. */
+/* Flows: how the contestants build them, and how wire contestants resolve what depends on an end.
+ */
 #ifndef FF_BENCH_FLOW_H
 #define FF_BENCH_FLOW_H
 
@@ -24,15 +25,20 @@ void shape_free(shape *form);
 
 /* Creates flow number `flow` with all its members and edges, in lane `lane` of the worker. */
 void flow_submit(worker *self, const shape *form, size_t flow);
-/* The partition of a wire flow. */
+/* The id of a wire flow, WIRE_UUID bytes of it, and the partition that it gives. */
+void flow_id(char *id, size_t flow);
 unsigned flow_partition(size_t flow);
-void flow_id(char *id, size_t room, size_t flow);
 
 /* What the reference's engine does when a member has ended: reads the outcome, walks the edges that
  * leave it, and resolves each at its child. */
 void flow_resolve(worker *self, const char *flow, const wire_execution *ended);
 
-/* Flows per second: all are submitted, then drained; everything is verified, the order included. */
-double flow_run(const entrant *on, const shape *form, size_t connections, size_t flows);
+typedef struct flow_figures {
+    double rate; /* flows per second: all are submitted, then drained */
+    double submit_rate, drain_rate;
+} flow_figures;
+
+/* Everything is verified, the order included. */
+flow_figures flow_run(const entrant *on, const shape *form, size_t connections, size_t flows);
 
 #endif

@@ -18,6 +18,8 @@ life_figures life_run(const entrant *on, size_t connections, size_t jobs);
 void scenario_life(void);
 /* The same with an append only file and a replica. */
 void scenario_life_durable(void);
+/* With other rests between the cycles of wire workers. */
+void scenario_rest(void);
 /* At 16 connections only; and native alone, with and without taking the next job along. */
 void scenario_life_at_16(void);
 void scenario_chain(void);

@@ -2,12 +2,12 @@
  *
  * A program starts servers, opens connections and runs tasks. Each task is written as if it were
  * alone and blocked on every reply; tasks are fibers of one thread over one epoll loop, so that a
- * thousand connections cost little more than one and nothing needs a lock. Outside of tasks the same
- * calls simply block.
+ * thousand connections cost little more than one and nothing needs a lock. Outside of tasks the
+ * same calls simply block.
  *
  * Whatever does not work ends the program with a message and status 1: a figure is worth nothing
- * when the work behind it was not done. Servers, and the directories of their data, are gone when the
- * program is, however that ends.
+ * when the work behind it was not done. Servers, and the directories of their data, are gone when
+ * the program is, however that ends.
  *
  * Environment: FF_MODULE (the module; required by servers that load it), FF_SERVER (default
  * valkey-server). */
@@ -21,7 +21,7 @@
 #include <sys/types.h>
 
 /* Prints the message and ends the program. */
-_Noreturn void load_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+_Noreturn void load_fail(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
 
 /* Fails unless `condition` holds. */
 #define load_check(condition, ...) \

@@ -24,7 +24,7 @@ static void native_suspend(worker *self, const job *held, waitpoint *at) {
 
 static void wire_suspend_job(worker *self, const job *held, waitpoint *at) {
     self->minted++;
-    snprintf(at->id, sizeof at->id, "%08x-0000-4000-9000-%012x", self->minted, self->minted);
+    wire_uuid(at->id, '9', self->minted, self->number);
     wire_suspend(&self->request, self->who->way, &held->execution, &self->as, at->id);
     redisReply *reply = worker_call(self);
     wire_expect(reply, "suspend");
@@ -41,9 +41,9 @@ static void native_signal(worker *self, const job *held, const waitpoint *at) {
 }
 
 static void wire_signal_job(worker *self, const job *held, const waitpoint *at) {
-    char signal[48];
+    char signal[WIRE_UUID];
     self->minted++;
-    snprintf(signal, sizeof signal, "%08x-0000-4000-a000-%012x", self->minted, self->minted);
+    wire_uuid(signal, 'a', self->minted, self->number);
     wire_signal(&self->request, self->who->way, &held->execution, at->id, signal, at->token);
     worker_expect(self, "signal");
 }

@@ -5,7 +5,7 @@
 #include "field.h"
 
 typedef struct waitpoint {
-    char id[48];
+    char id[WIRE_UUID];
     char token[200];
 } waitpoint;
 

@@ -21,10 +21,31 @@ unsigned wire_lane_partition(const char *lane) {
     return wire_crc16((const unsigned char *)lane, strlen(lane)) % WIRE_PARTITIONS;
 }
 
+unsigned wire_uuid_partition(const char *uuid, unsigned partitions) {
+    unsigned char raw[16] = {0};
+    size_t digits = 0;
+    for (; *uuid && digits < 32; uuid++) {
+        if (*uuid == '-') continue;
+        unsigned digit = (unsigned)(*uuid <= '9' ? *uuid - '0' : *uuid - 'a' + 10);
+        raw[digits / 2] = (unsigned char)(raw[digits / 2] << 4 | digit);
+        digits++;
+    }
+    return wire_crc16(raw, sizeof raw) % partitions;
+}
+
+static unsigned run;
+
+void wire_new_run(void) { run = (run + 1) & 0xffff; }
+
+void wire_uuid(char *id, char family, size_t first, size_t second) {
+    snprintf(id, WIRE_UUID, "%08zx-%04x-4000-%c000-%012zx", first & 0xffffffff, run, family,
+             second & 0xffffffffffff);
+}
+
 void wire_name(wire_execution *e, const char *lane, unsigned partition, size_t index) {
-    char id[64];
-    snprintf(id, sizeof id, "{fp:%u}:%08zx-0000-4000-8000-%012zx", partition, index & 0xffffffff,
-             index);
+    char uuid[WIRE_UUID], id[64];
+    wire_uuid(uuid, '8', index, index);
+    snprintf(id, sizeof id, "{fp:%u}:%s", partition, uuid);
     wire_from_id(e, lane, id);
 }
 

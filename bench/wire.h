@@ -29,6 +29,15 @@ typedef struct wire_worker {
 unsigned wire_crc16(const unsigned char *bytes, size_t size);
 /* Where the reference puts executions of a lane that belong to no flow. */
 unsigned wire_lane_partition(const char *lane);
+/* Where it puts a flow or a budget: by the sixteen bytes that the text of its id stands for. */
+unsigned wire_uuid_partition(const char *uuid, unsigned partitions);
+
+/* The ids that follow differ from all before, so that runs can share the data of a server. */
+void wire_new_run(void);
+/* An id of this run; `family` is a hexadecimal digit that keeps the ids of one kind of thing apart.
+ */
+enum { WIRE_UUID = 48 };
+void wire_uuid(char *id, char family, size_t first, size_t second);
 
 /* Names number `index` in a partition; wire_index is the way back. */
 void wire_name(wire_execution *e, const char *lane, unsigned partition, size_t index);

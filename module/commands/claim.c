@@ -75,8 +75,8 @@ static const ff_command rows[] = {
         .info = {FF_DOCUMENTED,
                  .summary = "Takes executions that are ready to run, and leases them to a worker.",
                  .complexity =
-                     "O(N+M) where N is the number of executions handed out and M is bounded "
-                     "by ff.claim-partitions-per-scan and ff.claim-block-limit.",
+                     "O(N+M) where N is the number of executions handed out and M is bounded by "
+                     "ff.claim-partitions-per-scan, ff.claim-block-limit and ff.claim-lookahead.",
                  .arity = -4, .key_specs = PARTITION_KEY,
                  .args = FF_ARGS(FF_ARG("lane", STRING), FF_ARG("worker", STRING),
                                  FF_ARG("instance", STRING), FF_OPTION_ARG("csv", "CAPS", STRING),

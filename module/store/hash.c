@@ -286,7 +286,7 @@ static size_t collect_removals(const ff_cells *cells, ff_str **sent) {
 }
 
 static void replicate(ff_key *key, const char *command,
-                      size_t collect(const ff_cells *cells, ff_str **sent)) {
+                      size_t collect(const ff_cells *, ff_str **)) {
     ff_txn *t = key->txn;
     ff_str **sent = NULL;
     size_t count = 0;

@@ -42,10 +42,11 @@ Test(scan_interruption, the_role_changes_in_the_middle_of_a_cycle) {
     write_backlog(first, 1, COUNT);
     work_until(first, first, COUNT / 10);
     cr_assert(is_halfway(first, COUNT));
+    eventually(eligible_anywhere(second) > 0);
+    cr_assert(is_halfway(second, COUNT));
     server_do(second, "REPLICAOF", "NO", "ONE");
     server_do(first, "REPLICAOF", "127.0.0.1", format("%d", server_port(second)));
     eventually(strcmp(server_info(first, "replication", "master_link_status"), "up") == 0);
-    cr_assert(is_halfway(second, COUNT));
     int64_t processed = info_number(first, "delayed_promoter_processed");
     work_until(second, first, COUNT);
     cr_assert_eq(info_number(first, "delayed_promoter_processed"), processed,
