@@ -53,19 +53,6 @@ static int claim_command(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int ar
     return ff_request_serve(ctx, argv, argc, 1, claim, false);
 }
 
-#define PARTITION_KEY \
-    (ValkeyModuleCommandKeySpec[]) { \
-        {.flags = VALKEYMODULE_CMD_KEY_RW | VALKEYMODULE_CMD_KEY_ACCESS | \
-                  VALKEYMODULE_CMD_KEY_UPDATE | VALKEYMODULE_CMD_KEY_VARIABLE_FLAGS, \
-         .begin_search_type = VALKEYMODULE_KSPEC_BS_KEYWORD, \
-         .bs.keyword = {.keyword = "PARTITION", .startfrom = 4}, \
-         .find_keys_type = VALKEYMODULE_KSPEC_FK_RANGE, \
-         .fk.range = {.keystep = 1}}, \
-        { \
-            0 \
-        } \
-    }
-
 static const ff_command rows[] = {
     {
         "ff.claim",
@@ -77,7 +64,10 @@ static const ff_command rows[] = {
                  .complexity =
                      "O(N+M) where N is the number of executions handed out and M is bounded by "
                      "ff.claim-partitions-per-scan, ff.claim-block-limit and ff.claim-lookahead.",
-                 .arity = -4, .key_specs = PARTITION_KEY,
+                 .arity = -4,
+                 .key_specs =
+                     FF_PARTITION_KEY(4, VALKEYMODULE_CMD_KEY_RW | VALKEYMODULE_CMD_KEY_ACCESS |
+                                             VALKEYMODULE_CMD_KEY_UPDATE),
                  .args = FF_ARGS(FF_ARG("lane", STRING), FF_ARG("worker", STRING),
                                  FF_ARG("instance", STRING), FF_OPTION_ARG("csv", "CAPS", STRING),
                                  FF_OPTION_ARG("lease-ms", "LEASE", INTEGER),
@@ -85,9 +75,7 @@ static const ff_command rows[] = {
                                  FF_OPTION_ARG("block-ms", "BLOCK", INTEGER),
                                  FF_BLOCK_ARG("lanes", "LANES", FF_ARG("numlanes", INTEGER),
                                               FF_MANY_ARG("lane", STRING)),
-                                 FF_OPTION_ARG("namespace", "NAMESPACE", STRING),
-                                 FF_ARG("partition", KEY, .token = "PARTITION", .key_spec_index = 0,
-                                        .flags = VALKEYMODULE_CMD_ARG_OPTIONAL),
+                                 FF_OPTION_ARG("namespace", "NAMESPACE", STRING), FF_PARTITION_ARG,
                                  FF_OPTION_ARG("grant-ttl-ms", "GRANT", INTEGER),
                                  FF_OPTION_ARG("timeout-ms", "TIMEOUT", INTEGER))},
     },

@@ -189,36 +189,35 @@ static int reconcile_command(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, in
     return ff_serve_in_any_slot(ctx, argv, argc, serve_reconcile);
 }
 
-static FF_NATIVE_READ(list_command, 2, list) static FF_NATIVE_WRITE(
-    run_command, 2, run) static FF_NATIVE_READ(pause_command, 2,
-                                               pause) static FF_NATIVE_READ(resume_command, 2,
-                                                                            resume)
+static FF_NATIVE_READ(list_command, 2, list);
+static FF_NATIVE_WRITE(run_command, 2, run);
+static FF_NATIVE_READ(pause_command, 2, pause);
+static FF_NATIVE_READ(resume_command, 2, resume);
 
 #define PER_CANDIDATE "O(N) in the number of candidates, at most LIMIT."
 
-    static const ff_command rows[] = {
-        {"ff.scanner", FF_CONTAINER,
-         .info = {FF_DOCUMENTED, .summary = "Commands about the background scanners.",
-                  .arity = -2}},
-        {"ff.scanner|list", list_command, FF_OPERATOR_READS,
-         .info = {FF_DOCUMENTED, .summary = "Returns every scanner with its state and counters.",
-                  .complexity = "O(1)", .arity = 2}},
-        {"ff.scanner|run", run_command, FF_OPERATOR_FREES,
-         .info = {FF_DOCUMENTED, .summary = "Runs one cycle of a scanner now.",
-                  .complexity = PER_CANDIDATE, .arity = -3,
-                  .args = FF_ARGS(FF_ARG("name", STRING),
-                                  FF_OPTION_ARG("partition", "PARTITION", STRING),
-                                  FF_OPTION_ARG("limit", "LIMIT", INTEGER))}},
-        {"ff.scanner|pause", pause_command, FF_OPERATOR_READS,
-         .info = {FF_DOCUMENTED, .summary = "Stops a scanner's cycles until it is resumed.",
-                  .complexity = "O(1)", .arity = 3, .args = FF_ARGS(FF_ARG("name", STRING))}},
-        {"ff.scanner|resume", resume_command, FF_OPERATOR_READS,
-         .info = {FF_DOCUMENTED, .summary = "Lets a scanner go on that was paused.",
-                  .complexity = "O(1)", .arity = 3, .args = FF_ARGS(FF_ARG("name", STRING))}},
-        {"ff.reconcile", reconcile_command, FF_OPERATOR_FREES,
-         .info = {FF_DOCUMENTED, .summary = "Runs one reconciler now, over a partition or all.",
-                  .complexity = PER_CANDIDATE, .arity = -3, .key_specs = FF_KEY_WRITE(1),
-                  .args = FF_ARGS(FF_KEY_ARG("partition"), FF_ARG("name", STRING),
-                                  FF_OPTION_ARG("limit", "LIMIT", INTEGER))}},
+static const ff_command rows[] = {
+    {"ff.scanner", FF_CONTAINER_OF("the background scanners")},
+    {"ff.scanner|list", list_command, FF_OPERATOR_READS,
+     .info = {FF_DOCUMENTED, .summary = "Returns every scanner with its state and counters.",
+              .complexity = "O(1)", .arity = 2}},
+    {"ff.scanner|run", run_command, FF_OPERATOR_FREES,
+     .info = {FF_DOCUMENTED, .summary = "Runs one cycle of a scanner now.",
+              .complexity = PER_CANDIDATE, .arity = -3,
+              .args =
+                  FF_ARGS(FF_ARG("name", STRING), FF_OPTION_ARG("partition", "PARTITION", STRING),
+                          FF_OPTION_ARG("limit", "LIMIT", INTEGER))}},
+    {"ff.scanner|pause", pause_command, FF_OPERATOR_READS,
+     .info = {FF_DOCUMENTED, .summary = "Stops a scanner's cycles until it is resumed.",
+              .complexity = "O(1)", .arity = 3, .args = FF_ARGS(FF_ARG("name", STRING))}},
+    {"ff.scanner|resume", resume_command, FF_OPERATOR_READS,
+     .info = {FF_DOCUMENTED, .summary = "Lets a scanner go on that was paused.",
+              .complexity = "O(1)", .arity = 3, .args = FF_ARGS(FF_ARG("name", STRING))}},
+    {"ff.reconcile", reconcile_command, FF_OPERATOR_FREES,
+     .info = {FF_DOCUMENTED, .summary = "Runs one reconciler now, over a partition or all.",
+              .complexity = PER_CANDIDATE, .arity = -3, .key_specs = FF_KEY_WRITE(1),
+              .args = FF_ARGS(FF_KEY_ARG("partition"), FF_ARG("name", STRING),
+                              FF_OPTION_ARG("limit", "LIMIT", INTEGER))}},
 };
+
 const ff_command_table ff_scanner_commands = FF_COMMAND_TABLE(rows);
