@@ -8,8 +8,8 @@
 #include "store/setting.h"
 
 enum {
-    FIELDS_FROM = 8, /* fewer fields are set faster one by one */
-    TEXT_MAX = 4095, /* what the encoder takes */
+    FIELDS_FROM = 12, /* fewer fields are set as fast one by one */
+    TEXT_MAX = 4095,  /* what the encoder takes */
 };
 
 /* The server's limits; nothing is packed until they are known. */
