@@ -133,12 +133,18 @@ Test(native_frame, read_waits_for_more) {
     native_expect_blocked(server, 0);
 }
 
-Test(native_frame, read_waits_for_the_end) {
-    test_server *server = native_start();
-    held h = native_claim(server, 1);
+/* A reader that waits for what comes after the first entry. */
+static redisContext *wait_behind_first(test_server *server, held h) {
     server_do(server, APPEND(h), "log", "one");
     redisContext *reader = native_send(server, "FF.READ", h.id, "0", "FROM", "$", "BLOCK", "0");
     native_expect_blocked(server, 1);
+    return reader;
+}
+
+Test(native_frame, read_waits_for_the_end) {
+    test_server *server = native_start();
+    held h = native_claim(server, 1);
+    redisContext *reader = wait_behind_first(server, h);
     server_do(server, "FF.FAIL", FENCE(h), "broken");
     redisReply *reply = native_receive(reader);
     cr_assert_str_eq(map_text(reply, "closed_reason"), "attempt_failure");
@@ -158,9 +164,7 @@ Test(native_frame, read_waits_for_the_end) {
 Test(native_frame, read_is_woken_by_anybody) {
     test_server *server = native_start();
     held h = native_claim(server, 1);
-    server_do(server, APPEND(h), "log", "one");
-    redisContext *reader = native_send(server, "FF.READ", h.id, "0", "FROM", "$", "BLOCK", "0");
-    native_expect_blocked(server, 1);
+    redisContext *reader = wait_behind_first(server, h);
     server_do(server, "HSET", spell("ff:stream:" FP ":%s:0:meta", h.id), "closed_at", "7");
     cr_assert_eq(map_integer(native_receive(reader), "closed_at"), 7);
     reader = native_send(server, "FF.READ", native_id(1), "1", "BLOCK", "0");
@@ -194,9 +198,7 @@ Test(native_frame, read_is_woken_when_the_data_goes) {
 Test(native_frame, read_is_woken_when_its_stream_goes) {
     test_server *server = native_start();
     held h = native_claim(server, 1);
-    server_do(server, APPEND(h), "log", "one");
-    redisContext *reader = native_send(server, "FF.READ", h.id, "0", "FROM", "$", "BLOCK", "0");
-    native_expect_blocked(server, 1);
+    redisContext *reader = wait_behind_first(server, h);
     server_do(server, "DEL", spell("ff:stream:" FP ":%s:0", h.id));
     redisReply *reply = native_receive(reader);
     cr_assert_eq(map_value(reply, "entries")->elements, 0);

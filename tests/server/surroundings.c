@@ -260,6 +260,25 @@ Test(notifications, clients_hear_them_as_long_as_the_setting_says) {
     redisFree(subscriber);
 }
 
+/* Two parts of the module follow the server's settings; neither may take the other's place. A record that is made in
+ * one go sends a restore. */
+Test(notifications, settings_are_followed_by_all_who_need_them) {
+    test_server *server = server_start(NULL);
+    redisContext *subscriber = server_connect(server);
+    connection_call(subscriber, "PSUBSCRIBE", "__keyevent@0__:*");
+    server_do(server, "CONFIG", "SET", "notify-keyspace-events", "EA");
+    create_one(server);
+    server_do(server, "INCR", "end");
+    cr_assert_not_null(strstr(events_until(subscriber, "incrby"), "restore ff:exec:"));
+    server_do(server, "CONFIG", "SET", "hash-max-listpack-entries", "10");
+    create_one(server);
+    server_do(server, "INCR", "end");
+    const char *events = events_until(subscriber, "incrby");
+    cr_assert_not_null(strstr(events, "hset ff:exec:"));
+    cr_assert_null(strstr(events, "restore ff:exec:"));
+    redisFree(subscriber);
+}
+
 /* WATCH must notice what the module writes. */
 Test(notifications, watched_keys_are_touched) {
     test_server *server = start();
