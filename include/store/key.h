@@ -52,6 +52,7 @@ typedef struct ff_entry {
     ff_str *id;
     ValkeyModuleStreamID stream_id;
     bool added;
+    ff_text begun_with; /* the stream, if it was made with this entry in one go */
 } ff_entry;
 
 typedef struct ff_stream_writes {

@@ -245,22 +245,39 @@ typedef struct effect {
     bool removes;
 } effect;
 
-/* In one go where that pays, else field by field. */
+enum { BATCH = 8 };
+
+/* What is handed to the server next: fields, each followed by its value. */
+typedef struct batch {
+    ff_str *items[2 * BATCH];
+    size_t count;
+} batch;
+
+/* Each call has a price of its own, so several fields share one; it ends at the first NULL. */
+static void write_batch(ff_key *key, batch *next) {
+    ff_str **at = next->items;
+    if (next->count == 0) return;
+    if (next->count < 2 * BATCH) at[next->count] = NULL;
+    ValkeyModule_HashSet(key->handle, VALKEYMODULE_HASH_NONE, at[0], at[1], at[2], at[3], at[4],
+                         at[5], at[6], at[7], at[8], at[9], at[10], at[11], at[12], at[13], at[14],
+                         at[15], NULL);
+    next->count = 0;
+}
+
 static effect write_cells(ff_key *key) {
     const ff_cells *cells = &key->u.cells;
     effect done = {false, false};
-    if (ff_packed_write(key)) {
-        done.sets = true;
-        return done;
-    }
+    batch next = {.count = 0};
     for (size_t i = 0; i < cells->count; i++) {
         const ff_cell *cell = &cells->items[i];
         if (cell->change == FF_CELL_CLEAN || unchanged(cell)) continue;
         bool is_set = cell->change == FF_CELL_SET;
-        ValkeyModule_HashSet(key->handle, VALKEYMODULE_HASH_NONE, cell->field->str,
-                             is_set ? cell->staged : VALKEYMODULE_HASH_DELETE, NULL);
+        if (next.count == 2 * BATCH) write_batch(key, &next);
+        next.items[next.count++] = cell->field->str;
+        next.items[next.count++] = is_set ? cell->staged : VALKEYMODULE_HASH_DELETE;
         *(is_set ? &done.sets : &done.removes) = true;
     }
+    write_batch(key, &next);
     return done;
 }
 
@@ -299,6 +316,10 @@ static void replicate(ff_key *key, const char *command,
 
 void ff_hash_apply(ff_key *key) {
     if (key->u.cells.count == 0) return;
+    if (ff_packed_write(key)) {
+        ff_key_notify(key, VALKEYMODULE_NOTIFY_HASH, "hset");
+        return;
+    }
     effect done = write_cells(key);
     if (done.sets) {
         replicate(key, "HSET", collect_sets);

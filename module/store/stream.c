@@ -4,6 +4,7 @@
 #include "base/number.h"
 #include "store/audience.h"
 #include "store/key.h"
+#include "store/packed.h"
 
 ff_str *ff_stream_add(ff_key *key, int64_t maxlen, const ff_pair *pairs, size_t count) {
     ff_txn *t = key->txn;
@@ -79,6 +80,11 @@ static void spell_id(const ff_entry *entry) {
 }
 
 bool ff_stream_apply(ff_key *key) {
+    if (ff_packed_begin_stream(key)) {
+        key->u.stream.first->added = true;
+        spell_id(key->u.stream.first);
+        return true;
+    }
     for (ff_entry *e = key->u.stream.first; e != NULL; e = e->next) {
         if (ValkeyModule_StreamAdd(key->handle, VALKEYMODULE_STREAM_ADD_AUTOID, &e->stream_id,
                                    e->pairs, (long)e->pair_count) != VALKEYMODULE_OK)
@@ -89,14 +95,24 @@ bool ff_stream_apply(ff_key *key) {
     return true;
 }
 
+static void call_and_forget(ff_key *key, const char *command, const char *format,
+                            ff_str *argument) {
+    ValkeyModuleCallReply *reply =
+        ValkeyModule_Call(key->txn->ctx, command, format, key->name, argument);
+    if (reply) ValkeyModule_FreeCallReply(reply);
+}
+
 void ff_stream_undo(ff_key *key) {
-    for (ff_entry *e = key->u.stream.first; e != NULL && e->added; e = e->next) {
-        ValkeyModuleCallReply *reply =
-            ValkeyModule_Call(key->txn->ctx, "XDEL", "ss", key->name, e->id);
-        if (reply) ValkeyModule_FreeCallReply(reply);
-    }
-    if (!key->on_server && key->u.stream.first && key->u.stream.first->added) {
-        ValkeyModule_DeleteKey(key->handle);
+    const ff_entry *first = key->u.stream.first;
+    if (key->on_server) {
+        for (const ff_entry *e = first; e != NULL && e->added; e = e->next) {
+            call_and_forget(key, "XDEL", "ss", e->id);
+        }
+    } else if (first && first->added) {
+        /* The command frees the value that the handle points to. */
+        if (key->handle) ValkeyModule_CloseKey(key->handle);
+        key->handle = NULL;
+        call_and_forget(key, "DEL", "s", NULL);
     }
 }
 
@@ -105,6 +121,11 @@ void ff_stream_undo(ff_key *key) {
 static void replicate_entry(ff_key *key, const ff_entry *entry) {
     size_t args = entry->pair_count * 2;
     long long trimmed = 0;
+    if (entry->begun_with.len) {
+        ff_packed_replicate_stream(key);
+        ff_key_notify(key, VALKEYMODULE_NOTIFY_STREAM, "xadd");
+        return;
+    }
     if (entry->maxlen != FF_STREAM_KEEP_ALL) {
         trimmed = ValkeyModule_StreamTrimByLength(key->handle, VALKEYMODULE_STREAM_TRIM_APPROX,
                                                   entry->maxlen);

@@ -1,9 +1,11 @@
-/* Hashes that the module makes in one go must be the very bytes that the server would have made. */
+/* What the module makes in one go must be the very bytes that the server would have made. */
 #include "harness.h"
+#include "native.h"
 #include "wire.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Values at the borders of every encoding that the packed form has. */
@@ -120,4 +122,84 @@ Test(packed, follows_the_configuration) {
     wire_call call = wire_create();
     wire_expect(server, &call, "OK");
     cr_assert_str_eq(server_text(server, "OBJECT", "ENCODING", EXEC_KEY("core")), "hashtable");
+}
+
+/* ---- Streams ---- */
+
+#define COPY "ff:copy"
+#define APPEND(h) "FF.APPEND", (h).id, "0", (h).lease, (h).epoch
+
+static const char *frames_key(void) { return spell("ff:stream:" FP ":%s:0", native_id(1)); }
+
+/* Adds the entries of a stream to another, one by one. */
+static void copy_stream(test_server *server, const char *from) {
+    const redisReply *entries = server_call(server, "XRANGE", from, "-", "+");
+    for (size_t i = 0; i < entries->elements; i++) {
+        const redisReply *entry = entries->element[i];
+        const redisReply *fields = entry->element[1];
+        const char *words[64] = {"XADD", COPY, entry->element[0]->str};
+        cr_assert_lt(fields->elements, 60);
+        for (size_t j = 0; j < fields->elements; j++) words[3 + j] = fields->element[j]->str;
+        server_do_words(server, words);
+    }
+}
+
+static void expect_plain_stream(test_server *server, const char *key) {
+    server_do(server, "DEL", COPY);
+    copy_stream(server, key);
+    expect_same_dump(server, key, COPY);
+}
+
+Test(packed, a_stream_has_the_bytes_that_the_server_makes) {
+    test_server *server = native_start();
+    server_do(server, "CONFIG", "SET", "rdbcompression", "no");
+    held h = native_claim(server, 1);
+    for (size_t i = 1; i < VALUE_COUNT; i++) {
+        server_do(server, "DEL", frames_key());
+        server_do(server, APPEND(h), "log", values[i]);
+        expect_plain_stream(server, frames_key());
+        server_do(server, APPEND(h), "log", values[VALUE_COUNT - i]);
+        cr_assert_eq(server_integer(server, "XLEN", frames_key()), 2);
+        expect_plain_stream(server, frames_key());
+    }
+}
+
+Test(packed, a_stream_takes_no_more_memory_than_it_needs) {
+    test_server *server = native_start();
+    native_claim(server, 1);
+    const char *history = native_key(1, "lease:history");
+    cr_assert_lt(server_integer(server, "MEMORY", "USAGE", history), 1024);
+    copy_stream(server, history);
+    cr_assert_gt(server_integer(server, "MEMORY", "USAGE", COPY), 4096,
+                 "or the server has become thrifty by itself");
+}
+
+Test(packed, a_long_frame_is_left_to_the_server) {
+    test_server *server = native_start();
+    held h = native_claim(server, 1);
+    char *payload = calloc(1, 5001);
+    memset(payload, 'p', 5000);
+    server_do(server, APPEND(h), "log", payload);
+    expect_plain_stream(server, frames_key());
+    free(payload);
+}
+
+/* Two streams begin with a signal; one of them can take no more entries. */
+Test(packed, a_stream_is_taken_back_when_another_is_full) {
+    test_server *server = native_start();
+    test_server *replica = server_start_replica(server, NULL);
+    held h = native_claim(server, 1);
+    const redisReply *reply =
+        server_call(server, "FF.SUSPEND", FENCE(h), "REASON", "waiting_for_approval", "CONDITION",
+                    "{\"required_signal_names\":[\"go\"]}");
+    const redisReply *door = map_value(reply, "waitpoints")->element[0];
+    const char *waitpoint = map_text(door, "waitpoint_id"), *token = map_text(door, "token");
+    server_do(server, "XADD", "ff:part:" FP ":signal_delivery",
+              "18446744073709551615-18446744073709551615", "a", "b");
+    native_refused(server, "ERR", "FF.SIGNAL", native_id(1), waitpoint, "go", "TOKEN", token);
+    server_expect_same_data(server, replica);
+    server_do(server, "DEL", "ff:part:" FP ":signal_delivery");
+    server_do(server, "FF.SIGNAL", native_id(1), waitpoint, "go", "TOKEN", token);
+    cr_assert_eq(server_integer(server, "XLEN", spell("ff:wp:" FP ":%s:signals", waitpoint)), 1);
+    server_expect_same_data(server, replica);
 }

@@ -62,7 +62,8 @@ Test(replication, one_transaction_per_call) {
     server_expect_same_data(primary, replica);
     cr_assert_eq(calls_of(replica, "multi"), 1);
     cr_assert_eq(calls_of(replica, "exec"), 1);
-    cr_assert_eq(calls_of(replica, "hset"), 2, "one HSET for the core and one for the tags");
+    cr_assert_eq(calls_of(replica, "restore"), 1, "the core comes in one go");
+    cr_assert_eq(calls_of(replica, "hset"), 1, "the tags are few");
 }
 
 Test(replication, renewal_that_changes_nothing_but_times_is_small) {
