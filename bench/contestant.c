@@ -14,6 +14,7 @@
 
 redisReply *worker_call(worker *self) {
     redisReply *reply = load_call(self->connection, &self->request);
+    if (self->who->distance_us) load_sleep_until(load_now_us() + self->who->distance_us);
     if (reply->type == REDIS_REPLY_ERROR) {
         load_fail("%s: %.*s: %s", self->who->name, (int)self->request.sizes[0], self->request.text,
                   reply->str);
@@ -233,6 +234,15 @@ static void mint(worker *self, wire_execution *e) {
     snprintf(e->attempt, sizeof e->attempt, "%s-attempt-%08x", self->instance, self->minted);
 }
 
+/* A worker cannot work without; the reply to a native claim has it. */
+static void read_payload(worker *self, const wire_execution *e) {
+    request_start(&self->request, "GET");
+    request_join(&self->request, e->exec, "payload");
+    redisReply *reply = worker_call(self);
+    load_check(reply->str != NULL, "%s has no payload", e->id);
+    freeReplyObject(reply);
+}
+
 /* Spends the grant. What was interrupted says so, and keeps its attempt. */
 static bool spend_grant(worker *self, wire_execution *e) {
     mint(self, e);
@@ -250,6 +260,7 @@ static bool spend_grant(worker *self, wire_execution *e) {
         snprintf(e->attempt, sizeof e->attempt, "%s", wire_text(reply, 5));
     }
     freeReplyObject(reply);
+    if (claimed) read_payload(self, e);
     return claimed;
 }
 
@@ -258,6 +269,11 @@ bool wire_take(worker *self, wire_execution *e) {
     return worker_try(self) && spend_grant(self, e);
 }
 
+static unsigned held_back[WIRE_PARTITIONS];
+
+void wire_hold_back(unsigned partition) { held_back[partition]++; }
+void wire_let_go(unsigned partition) { held_back[partition]--; }
+
 /* Where a cycle begins to look moves with the clock alone: a worker that finds nothing looks at the
  * same partitions until the next rotation window. */
 static bool run_cycle(worker *self, job *taken) {
@@ -265,7 +281,8 @@ static bool run_cycle(worker *self, job *taken) {
     for (unsigned i = 0; i < PARTITIONS_PER_CYCLE; i++) {
         unsigned partition = (self->start + window * PARTITIONS_PER_CYCLE + i) % WIRE_PARTITIONS;
         wire_execution *e = &taken->execution;
-        if (!head_of(self, partition, e) || !may_take(self, e) || !wire_take(self, e)) continue;
+        if (!head_of(self, partition, e) || held_back[partition]) continue;
+        if (!may_take(self, e) || !wire_take(self, e)) continue;
         taken->index = wire_index(e->id);
         return true;
     }

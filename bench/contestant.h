@@ -53,6 +53,7 @@ struct contestant {
     bool chained;         /* uses complete_and_claim */
     bool spread;          /* wire: jobs over all partitions, not where the reference puts a lane */
     int rest_ms;          /* of wire workers, after a cycle that found nothing */
+    int distance_us;      /* what the network would add to each round trip */
     load_server_options options;
 };
 
@@ -86,6 +87,11 @@ bool worker_try(worker *self);
 void worker_expect(worker *self, const char *what);
 /* A text of a reply that the caller keeps; "" for null. Frees the reply. */
 void worker_read_text(worker *self, char *text, size_t room);
+
+/* Wire workers step over a partition between the two: a flow is being built there, call by call, and
+ * what is claimed before it has its edges would leave its children to a reconciler. */
+void wire_hold_back(unsigned partition);
+void wire_let_go(unsigned partition);
 
 /* Grants and claims an execution that the wire worker knows, without looking for it; false:
  * refused. */

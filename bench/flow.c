@@ -137,10 +137,12 @@ void flow_submit(worker *self, const shape *form, size_t flow) {
     wire_execution first;
     flow_id(id, flow);
     name_member(&first, self, form, flow, 0);
+    wire_hold_back(flow_partition(flow));
     wire_flow_create(&self->request, self->who->way, first.tag, id);
     worker_expect(self, "create flow");
     wire_submit_members(self, form, flow, id);
     wire_submit_edges(self, form, flow, id);
+    wire_let_go(flow_partition(flow));
 }
 
 /* ---- resolving from outside ---- */
@@ -186,8 +188,9 @@ typedef struct message {
 } message;
 
 typedef struct run {
-    worker *workers; /* they submit and drain; then as many resolvers; then the listener */
-    size_t connections;
+    worker
+        *workers; /* they drain; wire: then as many resolvers, then the listener; then submitters */
+    size_t connections, drainers;
     const shape *form;
     size_t flows, submitted;
     tally done;
@@ -195,6 +198,8 @@ typedef struct run {
     bool is_listening; /* or nobody needs to */
     message *messages;
     size_t message_count, resolved;
+    size_t *left; /* members of each flow that have not ended */
+    samples lasted_us;
 } run;
 
 static void submit_task(size_t number, void *argument) {
@@ -227,6 +232,7 @@ static bool work_on(run *self, worker *mine, job *held) {
         mine->who->driver->complete(mine, held);
     }
     self->last_us = load_now_us();
+    if (--self->left[held->index / self->form->members] == 0) load_notify();
     if (more) *held = next;
     return more;
 }
@@ -281,10 +287,23 @@ static void resolve_messages(run *self, worker *mine) {
     load_notify();
 }
 
+static void submit_in_turn(run *self, worker *mine) {
+    while (!self->is_listening) load_wait_until(INT64_MAX);
+    while (self->submitted < self->flows) {
+        size_t flow = self->submitted++;
+        int64_t start = load_now_us();
+        flow_submit(mine, self->form, flow);
+        while (self->left[flow] > 0) load_wait_until(INT64_MAX);
+        samples_add(&self->lasted_us, (double)(load_now_us() - start));
+    }
+}
+
 static void drain_task(size_t number, void *argument) {
     run *self = argument;
     worker *mine = &self->workers[number];
-    if (number < self->connections) {
+    if (number >= self->drainers) {
+        submit_in_turn(self, mine);
+    } else if (number < self->connections) {
         work(self, mine);
     } else if (number < self->connections * 2) {
         resolve_messages(self, mine);
@@ -309,27 +328,62 @@ static double seconds_of(size_t tasks, load_task *task, run *self) {
     return (double)(self->last_us - start) / 1e6;
 }
 
-flow_figures flow_run(const entrant *on, const shape *form, size_t connections, size_t flows) {
-    if (is_bullmq(&on->who)) return run_bullmq(on, form, connections, flows);
+static size_t *count_members(size_t flows, size_t members) {
+    size_t *left = calloc(flows, sizeof *left);
+    load_check(left != NULL, "out of memory");
+    for (size_t i = 0; i < flows; i++) left[i] = members;
+    return left;
+}
+
+static run run_start(const entrant *on, const shape *form, size_t connections, size_t flows,
+                     size_t submitters) {
     wire_new_run();
-    size_t tasks = contestant_is_wire(&on->who) ? connections * 2 + 1 : connections;
-    run self = {.workers = workers_open(&on->who, on->server, tasks, LANE),
+    bool is_wire = contestant_is_wire(&on->who);
+    size_t drainers = is_wire ? connections * 2 + 1 : connections;
+    run self = {.workers = workers_open(&on->who, on->server, drainers + submitters, LANE),
                 .connections = connections,
-                .is_listening = !contestant_is_wire(&on->who),
+                .drainers = drainers,
+                .is_listening = !is_wire,
                 .form = form,
-                .flows = flows};
+                .flows = flows,
+                .left = count_members(flows, form->members)};
     tally_start(&self.done, flows * form->members);
     self.messages = calloc(self.done.expected, sizeof *self.messages);
     load_check(self.messages != NULL, "out of memory");
+    return self;
+}
+
+/* `ended` is how many had ended before. */
+static void run_end(run *self, const entrant *on, size_t submitters, int64_t ended) {
+    ended = on->who.driver->count_ended(self->workers) - ended;
+    load_check(ended == (int64_t)self->done.expected, "%s: not all members ended", on->who.name);
+    tally_end(&self->done, on->who.name);
+    free(self->messages);
+    free(self->left);
+    samples_clear(&self->lasted_us);
+    workers_close(self->workers, self->drainers + submitters);
+}
+
+flow_figures flow_run(const entrant *on, const shape *form, size_t connections, size_t flows) {
+    if (is_bullmq(&on->who)) return run_bullmq(on, form, connections, flows);
+    run self = run_start(on, form, connections, flows, 0);
     int64_t ended_before = on->who.driver->count_ended(self.workers);
     double submit = seconds_of(connections, submit_task, &self);
-    double drain = seconds_of(tasks, drain_task, &self);
-    int64_t ended = on->who.driver->count_ended(self.workers) - ended_before;
-    load_check(ended == (int64_t)self.done.expected, "%s: not all members ended", on->who.name);
-    tally_end(&self.done, on->who.name);
-    free(self.messages);
-    workers_close(self.workers, tasks);
+    double drain = seconds_of(self.drainers, drain_task, &self);
+    run_end(&self, on, 0, ended_before);
     return (flow_figures){.rate = (double)flows / (submit + drain),
                           .submit_rate = (double)flows / submit,
                           .drain_rate = (double)flows / drain};
+}
+
+arrival_figures flow_run_arrivals(const entrant *on, const shape *form, size_t connections,
+                                  size_t flows, size_t at_a_time) {
+    run self = run_start(on, form, connections, flows, at_a_time);
+    int64_t ended_before = on->who.driver->count_ended(self.workers);
+    double seconds = seconds_of(self.drainers + at_a_time, drain_task, &self);
+    arrival_figures figures = {.rate = (double)flows / seconds,
+                               .p50_ms = samples_percentile(&self.lasted_us, 0.5) / 1e3,
+                               .p99_ms = samples_percentile(&self.lasted_us, 0.99) / 1e3};
+    run_end(&self, on, at_a_time, ended_before);
+    return figures;
 }

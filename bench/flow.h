@@ -41,4 +41,13 @@ typedef struct flow_figures {
 /* Everything is verified, the order included. */
 flow_figures flow_run(const entrant *on, const shape *form, size_t connections, size_t flows);
 
+typedef struct arrival_figures {
+    double rate;           /* flows per second */
+    double p50_ms, p99_ms; /* from submitting a flow to the end of its last member */
+} arrival_figures;
+
+/* So many flows are there at any time: the next is submitted when one has ended. */
+arrival_figures flow_run_arrivals(const entrant *on, const shape *form, size_t connections,
+                                  size_t flows, size_t at_a_time);
+
 #endif

@@ -265,6 +265,36 @@ void scenario_chain(void) {
     field_stop(&all);
 }
 
+/* ---- how much the network matters ---- */
+
+enum { DISTANCE_US = 500 };
+
+static bool is_near_or_far(const contestant *who) {
+    return contestant_is_native(who) || (contestant_is_wire(who) && strncmp(who->name, "FCALL", 5));
+}
+
+void scenario_distance(void) {
+    static const size_t connections[] = {1, 16};
+    field all;
+    report_heading("1e. At a distance");
+    report_text("On one machine a round trip is nearly free, and so is what saves one. Scenario 1 "
+                "once more, with clients that are %d µs away: each reply reaches them that much "
+                "later, as between machines of one data centre.",
+                DISTANCE_US);
+    field_start(&all, false, is_near_or_far);
+    for (size_t i = 0; i < all.count; i++) all.entrants[i].who.distance_us = DISTANCE_US;
+    for (size_t c = 0; c < sizeof connections / sizeof connections[0]; c++) {
+        life_columns columns = {0};
+        char goal[100];
+        compare_at(connections[c], &all, &columns);
+        snprintf(goal, sizeof goal,
+                 "FF.COMPLETE … CLAIM against two calls, %zu connection%s, %d µs away (1e)",
+                 connections[c], connections[c] == 1 ? "" : "s", DISTANCE_US);
+        note_chain_goal(&all, &columns.drain, goal);
+    }
+    field_stop(&all);
+}
+
 /* ---- how much the wire workers' rest matters ---- */
 
 enum { RESTS = 3 };

@@ -20,6 +20,8 @@ void scenario_life(void);
 void scenario_life_durable(void);
 /* With other rests between the cycles of wire workers. */
 void scenario_rest(void);
+/* With a network between clients and server. */
+void scenario_distance(void);
 /* At 16 connections only; and native alone, with and without taking the next job along. */
 void scenario_life_at_16(void);
 void scenario_chain(void);

@@ -99,8 +99,8 @@ static void tell_contestants(void) {
         "*The wire way* is what the reference's scheduler and engine do from outside, one round "
         "trip for each step. A claim: TIME; then ZRANGEBYSCORE of one partition after the other, "
         "32 of 256 at most, from a start that the worker's name gives and that moves on by 32 "
-        "every 250 ms; three HGET on a hit; `ff_issue_claim_grant`; `ff_claim_execution`. A "
-        "cycle that finds nothing is followed by %d ms of rest (1d shows what difference that "
+        "every 250 ms; three HGET on a hit; `ff_issue_claim_grant`; `ff_claim_execution`; GET of the "
+        "payload. A cycle that finds nothing is followed by %d ms of rest (1d shows what difference that "
         "makes). What else it does is said with each scenario.",
         CONTESTANT_REST_MS);
 }
@@ -146,14 +146,24 @@ static const struct {
     const char *name;
     void (*run)(void);
 } scenarios[] = {
-    {"life", scenario_life},     {"life-durable", scenario_life_durable},
-    {"wake", scenario_wake},     {"rest", scenario_rest},
-    {"pause", scenario_pause},   {"steady", scenario_steady},
-    {"flows", scenario_flow},    {"routes", scenario_routes},
-    {"quorum", scenario_quorum}, {"unblock", scenario_unblock},
-    {"idle", scenario_idle},     {"weight", scenario_weight},
-    {"growth", scenario_growth}, {"wire", bench_wire},
-    {NULL, tell_goals},          {"profile", scenario_profile},
+    {"life", scenario_life},
+    {"life-durable", scenario_life_durable},
+    {"wake", scenario_wake},
+    {"rest", scenario_rest},
+    {"distance", scenario_distance},
+    {"pause", scenario_pause},
+    {"steady", scenario_steady},
+    {"flows", scenario_flow},
+    {"arrivals", scenario_arrivals},
+    {"routes", scenario_routes},
+    {"quorum", scenario_quorum},
+    {"unblock", scenario_unblock},
+    {"idle", scenario_idle},
+    {"weight", scenario_weight},
+    {"growth", scenario_growth},
+    {"wire", bench_wire},
+    {NULL, tell_goals},
+    {"profile", scenario_profile},
 };
 
 enum { SCENARIOS = sizeof scenarios / sizeof scenarios[0] };
@@ -185,7 +195,9 @@ static void bench_scan(void) {
 
 static void bench_flow(void) {
     scenario_flow();
+    scenario_arrivals();
     scenario_chain();
+    scenario_distance();
 }
 
 /* Programs that are more than one section. */

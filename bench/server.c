@@ -112,8 +112,10 @@ static void write_config(const load_server *server) {
     if (server->primary_port) fprintf(file, "replicaof 127.0.0.1 %d\n", server->primary_port);
     if (options->with_module) {
         const char *module = getenv("FF_MODULE");
-        load_check(module && module[0], "FF_MODULE must name the module");
-        fprintf(file, "loadmodule %s\n", module);
+        char *whole = module ? realpath(module, NULL) : NULL; /* the server looks elsewhere */
+        load_check(whole != NULL, "FF_MODULE must name the module");
+        fprintf(file, "loadmodule %s\n", whole);
+        free(whole);
     }
     if (options->config) fprintf(file, "%s\n", options->config);
     fclose(file);
