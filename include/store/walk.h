@@ -13,10 +13,10 @@ typedef struct ff_walk {
     size_t count;
     size_t at;
     size_t capacity;
-    bool over;    /* nothing is left behind what was taken */
-    double score; /* of a zset: behind how many members (`kept`) of which score the walk is */
-    size_t kept;
-    bool started;
+    bool over;                      /* nothing is left behind what was taken */
+    bool placed;                    /* of a zset: the walk is behind this entry, */
+    ff_zset_entry behind;           /* or, while it has no member, at the beginning of its score */
+    bool deep;                      /* many members of that score are before it */
     ValkeyModuleScanCursor *cursor; /* of a set */
 } ff_walk;
 
@@ -35,15 +35,21 @@ ff_walk_state ff_walk_zset(ff_walk *walk, ValkeyModuleCtx *ctx, ff_str *name, do
 /* The same for a set, in the server's order. A small set is taken whole, whatever `most` says. */
 ff_walk_state ff_walk_set(ff_walk *walk, ValkeyModuleCtx *ctx, ff_str *name, size_t most);
 
-/* The entry at hand, and the step to the next. `stays` says whether the entry is still in the zset with the
- * score it had: a walk must know, to find its place again. */
+/* The entry at hand, and the step to the next. */
 static inline const ff_zset_entry *ff_walk_entry(const ff_walk *walk) {
     return &walk->entries[walk->at];
 }
-void ff_walk_next(ff_walk *walk, bool stays);
+static inline void ff_walk_next(ff_walk *walk) { walk->at++; }
 
-/* Begins a walk through a zset right behind an entry, which may be gone by now. */
-void ff_walk_seek(ff_walk *walk, ValkeyModuleCtx *ctx, ff_str *name, ff_zset_entry behind);
+/* The entry of a zset that was stepped over last; member NULL when there was none. And a walk that begins right
+ * behind an entry, which may be gone by now. */
+static inline ff_zset_entry ff_walk_behind(const ff_walk *walk) {
+    return walk->at ? walk->entries[walk->at - 1] : walk->behind;
+}
+void ff_walk_begin_behind(ff_walk *walk, ff_zset_entry entry);
+
+/* A walk that begins at a score. */
+void ff_walk_begin_at(ff_walk *walk, double score);
 
 /* Makes it ready for another walk. All zero is ready too. */
 void ff_walk_reset(ff_walk *walk);

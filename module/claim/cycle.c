@@ -224,7 +224,7 @@ static bool enter_partition(cycle *c, source *s) {
     s->taken = 0;
     const ff_claim_stop *stop = s->stop;
     if (stop->behind.member && stop->offset == s->offset && !s->cut) {
-        ff_walk_seek(&s->walk, c->call.ctx, s->spot.index, stop->behind);
+        ff_walk_begin_behind(&s->walk, stop->behind);
         s->taken = stop->taken;
     }
     return true;
@@ -261,10 +261,11 @@ static ff_str *next_entry(cycle *c, source *s) {
 static void stop_here(source *s) {
     forget(s->stop);
     s->stop->offset = s->offset;
-    if (!s->inside || s->walk.at == 0) return;
+    ff_zset_entry behind = ff_walk_behind(&s->walk);
+    if (!s->inside || behind.member == NULL) return;
     s->stop->taken = s->taken;
-    s->stop->behind = s->walk.entries[s->walk.at - 1];
-    ValkeyModule_RetainString(NULL, s->stop->behind.member);
+    s->stop->behind = behind;
+    ValkeyModule_RetainString(NULL, behind.member);
 }
 
 /* The partition has to be left before its end. */
@@ -280,9 +281,7 @@ static bool search_partition(cycle *c, source *s) {
         ff_str *execution_id = next_entry(c, s);
         if (execution_id == NULL) return false;
         ff_claim_outcome outcome = s->try(&c->call, &s->spot, execution_id);
-        bool goes = outcome == FF_CLAIM_PARKED ||
-                    (outcome == FF_CLAIM_TAKEN && !c->call.order->grant_ttl_ms);
-        ff_walk_next(&s->walk, !goes);
+        ff_walk_next(&s->walk);
         switch (outcome) {
         case FF_CLAIM_TAKEN: s->taken++; return true;
         case FF_CLAIM_STRANGE:

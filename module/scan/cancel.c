@@ -60,7 +60,7 @@ static ff_visit_outcome cancel_members(ff_visit *v, const backlog *b) {
             ff_visit_complain(v, "has a member to cancel that is no execution of its partition");
             drop_member(v, b, member);
         }
-        ff_walk_next(walk, true);
+        ff_walk_next(walk);
         if (ff_visit_is_late(v)) return FF_VISIT_AGAIN;
     }
     return FF_VISIT_COUNTED;

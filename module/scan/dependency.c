@@ -86,7 +86,7 @@ ff_visit_outcome ff_visit_dependencies(ff_visit *v) {
     ff_visit_let_go(v);
     while (state == FF_WALK_TAKEN) {
         resolve_edge(v, &s, flow_id, ff_walk_entry(edges)->member);
-        ff_walk_next(edges, true);
+        ff_walk_next(edges);
         if (ff_visit_is_late(v)) return FF_VISIT_AGAIN;
         state = ff_walk_set(edges, v->ctx, unresolved, EDGES_AT_ONCE);
     }

@@ -168,7 +168,7 @@ static void resolve_edge(ValkeyModuleCtx *ctx, queue *q, item *i, const place *p
         if (ff_txn_error(&t)) ff_count(FF_COUNT_DISPATCH_ERRORS);
     }
     ff_txn_end(&t);
-    ff_walk_next(&i->edges, true);
+    ff_walk_next(&i->edges);
 }
 
 /* Works on the first member: one edge, or the finding that none is left. */

@@ -104,7 +104,7 @@ static bool count_some(ff_visit *v, ff_str *members, bool *failed) {
     while ((state = ff_walk_set(walk, v->ctx, members, MEMBERS_AT_ONCE)) == FF_WALK_TAKEN) {
         if (taken++ == MEMBERS_AT_ONCE) break;
         count_member(v, &t, ff_str_text(ff_walk_entry(walk)->member));
-        ff_walk_next(walk, true);
+        ff_walk_next(walk);
     }
     *failed = ff_txn_error(&t) != NULL || state == FF_WALK_WRONG_TYPE;
     ff_txn_discard(&t);

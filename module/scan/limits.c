@@ -112,7 +112,7 @@ static bool prune_some(ff_visit *v, ff_str *set_name) {
         if (!holds_a_place(v, &t, member)) {
             ff_set_remove(set, ff_str_make(&t, ff_str_text(member)));
         }
-        ff_walk_next(walk, true);
+        ff_walk_next(walk);
     }
     ff_unit_end(v, &t, FF_COMMIT);
     return state != FF_WALK_TAKEN;

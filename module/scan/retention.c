@@ -113,7 +113,7 @@ static bool delete_listed(ff_visit *v, doomed *d, phase p) {
                              : ff_walk_set(walk, v->ctx, name, SUBJECTS_AT_ONCE);
         if (state != FF_WALK_TAKEN) break;
         doom_listed(d, p, ff_walk_entry(walk)->member);
-        ff_walk_next(walk, true);
+        ff_walk_next(walk);
     } while (++taken < SUBJECTS_AT_ONCE);
     delete_doomed(v, d);
     return state != FF_WALK_TAKEN;

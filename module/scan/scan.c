@@ -36,10 +36,7 @@ void ff_scan_begin(ff_scan *scan, const ff_scanner *scanner, ff_backoff *backoff
                       .progress = {.walk = scan->progress.walk}};
 }
 
-void ff_scan_start_at(ff_scan *scan, double score) {
-    scan->walk.started = true;
-    scan->walk.score = score;
-}
+void ff_scan_start_at(ff_scan *scan, double score) { ff_walk_begin_at(&scan->walk, score); }
 
 void ff_scan_free(ff_scan *scan) {
     ff_walk_free(&scan->walk);
@@ -211,7 +208,7 @@ static void visit_candidate(ff_scan *scan, ValkeyModuleCtx *ctx, ff_str *index_n
     if (backs_off && ff_backoff_holds(scan->backoff, ff_str_text(entry->member))) {
         scan->tally.backed_off++;
         note_left(scan, entry->score);
-        ff_walk_next(&scan->walk, true);
+        ff_walk_next(&scan->walk);
         return;
     }
     ff_visit v = {.ctx = ctx,
@@ -237,7 +234,7 @@ static void visit_candidate(ff_scan *scan, ValkeyModuleCtx *ctx, ff_str *index_n
     count(scan, outcome);
     if (backs_off) note_for_backoff(scan, &v, outcome);
     if (remains) note_left(scan, entry->score);
-    ff_walk_next(&scan->walk, remains);
+    ff_walk_next(&scan->walk);
     ff_walk_reset(&scan->progress.walk);
     scan->progress = (ff_progress){.walk = scan->progress.walk};
 }

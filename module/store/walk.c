@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-/* Up to this many members of one score are stepped over one by one; beyond, their number gives the place. */
+/* So many members of one score are stepped over one by one; beyond, the place among them is searched for. */
 enum { STEP_OVER_MOST = 256 };
 
 static void put(ff_walk *walk, ff_str *member, double score) {
@@ -21,20 +21,36 @@ static void drop_taken(ff_walk *walk) {
     walk->at = 0;
 }
 
+static void set_behind(ff_walk *walk, ff_zset_entry entry) {
+    if (entry.member == NULL) return;
+    ValkeyModule_RetainString(NULL, entry.member);
+    if (walk->behind.member) ValkeyModule_FreeString(NULL, walk->behind.member);
+    if (entry.score != walk->behind.score) walk->deep = false;
+    walk->behind = entry;
+    walk->placed = true;
+}
+
 static ff_walk_state state_of(const ff_walk *walk) {
     return walk->at < walk->count ? FF_WALK_TAKEN : FF_WALK_OVER;
 }
 
-/* Steps over what was left behind, then takes. */
-static void take_by_score(ff_walk *walk, ValkeyModuleKey *key, double max, size_t most) {
-    size_t behind = walk->started ? walk->kept : 0;
-    double from = walk->started ? walk->score : -INFINITY;
-    if (ValkeyModule_ZsetFirstInScoreRange(key, from, max, 0, 0) != VALKEYMODULE_OK) return;
-    while (walk->count < most && !ValkeyModule_ZsetRangeEndReached(key)) {
+/* Members of one score are ordered by their bytes. */
+static bool is_passed(const ff_walk *walk, ff_text member, double score) {
+    if (walk->behind.member == NULL || score != walk->behind.score) return false;
+    return ff_text_compare(member, ff_str_text(walk->behind.member)) <= 0;
+}
+
+/* Steps over what was passed, then takes; false, with nothing taken, when too many were passed. */
+static bool take_by_score(ff_walk *walk, ValkeyModuleKey *key, double max, size_t most) {
+    size_t stepped_over = 0;
+    double from = walk->placed ? walk->behind.score : -INFINITY;
+    if (ValkeyModule_ZsetFirstInScoreRange(key, from, max, 0, 0) != VALKEYMODULE_OK) return true;
+    while (walk->count < most && stepped_over <= STEP_OVER_MOST &&
+           !ValkeyModule_ZsetRangeEndReached(key)) {
         double score;
         ff_str *member = ValkeyModule_ZsetRangeCurrentElement(key, &score);
-        if (behind && score == from) {
-            behind--;
+        if (walk->count == 0 && is_passed(walk, ff_str_text(member), score)) {
+            stepped_over++;
             ValkeyModule_FreeString(NULL, member);
         } else {
             put(walk, member, score);
@@ -43,6 +59,7 @@ static void take_by_score(ff_walk *walk, ValkeyModuleKey *key, double max, size_
     }
     walk->over = ValkeyModule_ZsetRangeEndReached(key);
     ValkeyModule_ZsetRangeStop(key);
+    return walk->over || walk->count > 0;
 }
 
 static long long count_up_to(ValkeyModuleCtx *ctx, ff_str *name, double score, bool exclusive) {
@@ -70,9 +87,35 @@ static void put_pair(ff_walk *walk, ValkeyModuleCallReply *reply, size_t i, doub
         value);
 }
 
+static bool is_passed_rank(const ff_walk *walk, ValkeyModuleCtx *ctx, ff_str *name,
+                           long long rank) {
+    ValkeyModuleCallReply *reply = ValkeyModule_Call(ctx, "ZRANGE", "sll", name, rank, rank);
+    ValkeyModuleCallReply *first = reply ? ValkeyModule_CallReplyArrayElement(reply, 0) : NULL;
+    ff_text member = FF_TEXT_ABSENT;
+    if (first) member.ptr = ValkeyModule_CallReplyStringPtr(first, &member.len);
+    bool passed = first && is_passed(walk, member, walk->behind.score);
+    if (reply) ValkeyModule_FreeCallReply(reply);
+    return passed;
+}
+
+/* How many members are before the walk's place. */
+static long long find_rank(const ff_walk *walk, ValkeyModuleCtx *ctx, ff_str *name) {
+    long long from = count_up_to(ctx, name, walk->behind.score, true);
+    long long to = count_up_to(ctx, name, walk->behind.score, false);
+    while (from < to) {
+        long long middle = from + (to - from) / 2;
+        if (is_passed_rank(walk, ctx, name, middle)) {
+            from = middle + 1;
+        } else {
+            to = middle;
+        }
+    }
+    return from;
+}
+
 static void take_by_rank(ff_walk *walk, ValkeyModuleCtx *ctx, ff_str *name, double max,
                          size_t most) {
-    long long first = count_up_to(ctx, name, walk->score, true) + (long long)walk->kept;
+    long long first = find_rank(walk, ctx, name);
     ValkeyModuleCallReply *reply = ValkeyModule_Call(ctx, "ZRANGE", "sllc", name, first,
                                                      first + (long long)most - 1, "WITHSCORES");
     size_t pairs = reply ? ValkeyModule_CallReplyLength(reply) / 2 : 0;
@@ -84,47 +127,30 @@ static void take_by_rank(ff_walk *walk, ValkeyModuleCtx *ctx, ff_str *name, doub
 ff_walk_state ff_walk_zset(ff_walk *walk, ValkeyModuleCtx *ctx, ff_str *name, double max,
                            size_t most) {
     if (walk->at < walk->count) return FF_WALK_TAKEN;
+    set_behind(walk, ff_walk_behind(walk));
     drop_taken(walk);
     if (walk->over) return FF_WALK_OVER;
     ValkeyModuleKey *key = ValkeyModule_OpenKey(ctx, name, VALKEYMODULE_READ);
     int type = ValkeyModule_KeyType(key);
-    if (type == VALKEYMODULE_KEYTYPE_ZSET && walk->kept <= STEP_OVER_MOST) {
-        take_by_score(walk, key, max, most);
+    if (type == VALKEYMODULE_KEYTYPE_ZSET && !walk->deep) {
+        walk->deep = !take_by_score(walk, key, max, most);
     }
     ValkeyModule_CloseKey(key);
     if (type == VALKEYMODULE_KEYTYPE_EMPTY) return FF_WALK_EMPTY;
     if (type != VALKEYMODULE_KEYTYPE_ZSET) return FF_WALK_WRONG_TYPE;
-    if (walk->kept > STEP_OVER_MOST) take_by_rank(walk, ctx, name, max, most);
+    if (walk->deep) take_by_rank(walk, ctx, name, max, most);
     return state_of(walk);
 }
 
-/* Whether the member at a rank comes after the text, as members of one score are ordered. */
-static bool is_after(ValkeyModuleCtx *ctx, ff_str *name, long long rank, ff_text text) {
-    ValkeyModuleCallReply *reply = ValkeyModule_Call(ctx, "ZRANGE", "sll", name, rank, rank);
-    ValkeyModuleCallReply *first = reply ? ValkeyModule_CallReplyArrayElement(reply, 0) : NULL;
-    ff_text member = FF_TEXT_ABSENT;
-    if (first) member.ptr = ValkeyModule_CallReplyStringPtr(first, &member.len);
-    bool after = first == NULL || ff_text_compare(member, text) > 0;
-    if (reply) ValkeyModule_FreeCallReply(reply);
-    return after;
+void ff_walk_begin_behind(ff_walk *walk, ff_zset_entry entry) {
+    ff_walk_reset(walk);
+    set_behind(walk, entry);
 }
 
-void ff_walk_seek(ff_walk *walk, ValkeyModuleCtx *ctx, ff_str *name, ff_zset_entry behind) {
+void ff_walk_begin_at(ff_walk *walk, double score) {
     ff_walk_reset(walk);
-    long long first = count_up_to(ctx, name, behind.score, true);
-    long long from = first;
-    long long to = count_up_to(ctx, name, behind.score, false);
-    while (from < to) {
-        long long middle = from + (to - from) / 2;
-        if (is_after(ctx, name, middle, ff_str_text(behind.member))) {
-            to = middle;
-        } else {
-            from = middle + 1;
-        }
-    }
-    walk->started = true;
-    walk->score = behind.score;
-    walk->kept = (size_t)(from - first);
+    walk->placed = true;
+    walk->behind.score = score;
 }
 
 static void take_member(ValkeyModuleKey *key, ValkeyModuleString *field, ValkeyModuleString *value,
@@ -151,18 +177,9 @@ ff_walk_state ff_walk_set(ff_walk *walk, ValkeyModuleCtx *ctx, ff_str *name, siz
     return type == VALKEYMODULE_KEYTYPE_SET ? state_of(walk) : FF_WALK_WRONG_TYPE;
 }
 
-void ff_walk_next(ff_walk *walk, bool stays) {
-    double score = walk->entries[walk->at++].score;
-    if (!walk->started || score != walk->score) {
-        walk->started = true;
-        walk->score = score;
-        walk->kept = 0;
-    }
-    if (stays) walk->kept++;
-}
-
 void ff_walk_reset(ff_walk *walk) {
     drop_taken(walk);
+    if (walk->behind.member) ValkeyModule_FreeString(NULL, walk->behind.member);
     if (walk->cursor) ValkeyModule_ScanCursorDestroy(walk->cursor);
     *walk = (ff_walk){.entries = walk->entries, .capacity = walk->capacity};
 }

@@ -153,6 +153,13 @@ void write_runnable(test_server *server, int number, const char *eligibility) {
                "waiting");
 }
 
+void write_blocked(test_server *server, int number, const char *kind, const char *reason) {
+    write_runnable(server, number, format("blocked_by_%s", kind));
+    server_do(server, "HSET", X(number, "core"), "blocking_reason", reason, "public_state",
+              "rate_limited");
+    server_do(server, "ZADD", format(LANE("blocked:%s"), kind), at(number), eid(number));
+}
+
 void write_active(test_server *server, int number, int64_t lease_expires) {
     write_core(server, number, "active", "leased", "not_applicable", "running_attempt", "active");
     server_do(server, "HSET", X(number, "core"), "current_attempt_index", "0", "current_attempt_id",

@@ -59,6 +59,8 @@ void tally_expect(tally got, tally wanted, const char *what, int line);
 
 /* Execution records; further fields are set by the caller. */
 void write_runnable(test_server *server, int number, const char *eligibility);
+/* Blocked by `kind` (budget, quota, route), for that reason. */
+void write_blocked(test_server *server, int number, const char *kind, const char *reason);
 void write_active(test_server *server, int number, int64_t lease_expires);
 void write_suspended(test_server *server, int number, int64_t timeout, const char *behavior);
 void write_terminal(test_server *server, int number, const char *outcome, int64_t ended);

@@ -103,6 +103,34 @@ Test(scan_interruption, restarts_in_the_middle_of_a_cascade) {
     cr_assert_eq(server_integer(server, "EXISTS", LANE("blocked:dependencies")), 0);
 }
 
+/* ---- Others at the same index ---- */
+
+/* Half of the entries stay, and are gone when the walk is behind them: it goes on where it was. All have one score, so
+ * that only their names tell where that is. */
+static void remove_what_was_passed(int half) {
+    test_server *server = server_start(&(server_options){
+        .frozen_clock = true, .config = "ff.scanner-slice-us 50\nff.scan-batch 20"});
+    for (int i = 1; i <= 2 * half; i++) {
+        write_blocked(server, i, "route", "waiting_for_capable_worker");
+        server_do(server, "HSET", X(i, "core"), "required_capabilities", i <= half ? "gpu" : "");
+        server_do(server, "ZADD", LANE("blocked:route"), "1", eid(i));
+    }
+    server_do(server, "CONFIG", "SET", "ff.scanners", "yes");
+    work_until(server, server, 1);
+    cr_assert_lt(eligible_anywhere(server), half);
+    server_do(server, "ZREMRANGEBYRANK", LANE("blocked:route"), "0", format("%d", half - 1));
+    cr_assert_eq(info_number(server, "unblock_cycles"), 0);
+    for (int ticks = 0; info_number(server, "unblock_cycles") == 0; ticks++) {
+        cr_assert_lt(ticks, 20000);
+        tick(server);
+    }
+    cr_assert_eq(eligible_anywhere(server), half, "some were left to the next cycle");
+}
+
+Test(scan_interruption, others_remove_what_was_passed) { remove_what_was_passed(200); }
+
+Test(scan_interruption, others_remove_a_lot_of_what_was_passed) { remove_what_was_passed(600); }
+
 /* ---- Stale entries ---- */
 
 static int64_t now_of(test_server *server) {

@@ -7,13 +7,6 @@
 
 /* ---- unblock ---- */
 
-static void write_blocked(test_server *server, int number, const char *kind, const char *reason) {
-    write_runnable(server, number, format("blocked_by_%s", kind));
-    server_do(server, "HSET", X(number, "core"), "blocking_reason", reason, "public_state",
-              "rate_limited");
-    server_do(server, "ZADD", format(LANE("blocked:%s"), kind), at(number), eid(number));
-}
-
 static bool is_eligible(test_server *server, int number) {
     return in_zset(server, LANE("eligible"), eid(number));
 }
