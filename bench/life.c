@@ -10,7 +10,8 @@
 #define LANE "work"
 #define FULL_JOBS scaled(10000, 500, 50)
 /* Those that are driven the wire way are many times slower. */
-#define WIRE_JOBS scaled(2000, 100, 50)
+#define WIRE_JOBS scaled(500, 100, 50)
+#define FAR_WIRE_JOBS scaled(100, 50, 20)
 
 typedef struct run {
     worker *workers;
@@ -126,15 +127,13 @@ typedef struct life_columns {
     field_figures rate, submit, drain, cpu, p50, p99;
 } life_columns;
 
-static size_t life_jobs(const contestant *who) {
-    return contestant_is_wire(who) ? WIRE_JOBS : FULL_JOBS;
-}
-
-static void run_round(const field *all, life_columns *columns, size_t connections) {
+static void run_round(const field *all, life_columns *columns, size_t connections,
+                      size_t wire_jobs) {
     for (size_t i = 0; i < all->count; i++) {
         const entrant *each = &all->entrants[i];
         load_server_empty(each->server);
-        life_figures figures = life_run(each, connections, life_jobs(&each->who));
+        size_t jobs = contestant_is_wire(&each->who) ? wire_jobs : FULL_JOBS;
+        life_figures figures = life_run(each, connections, jobs);
         series_add(&columns->rate.of[i], figures.rate);
         series_add(&columns->submit.of[i], figures.submit_rate);
         series_add(&columns->drain.of[i], figures.drain_rate);
@@ -157,8 +156,10 @@ static void tell(const field *all, const life_columns *columns) {
     report_table_end();
 }
 
-static void run_at(const field *all, life_columns *columns, size_t connections) {
-    for (size_t round = 0; round < scaled(3, 2, 1); round++) run_round(all, columns, connections);
+static void run_at(const field *all, life_columns *columns, size_t connections, size_t wire_jobs) {
+    for (size_t round = 0; round < scaled(3, 2, 1); round++) {
+        run_round(all, columns, connections, wire_jobs);
+    }
 }
 
 /* Two of the figures that were asked for are about draining. */
@@ -210,7 +211,7 @@ void scenario_life(void) {
     for (size_t i = 0; i < all.count; i++) lines[i].label = all.entrants[i].who.name;
     for (size_t c = 0; c < point_count; c++) {
         points[c] = (double)all_connections[c];
-        run_at(&all, &columns[c], all_connections[c]);
+        run_at(&all, &columns[c], all_connections[c], WIRE_JOBS);
         report_text("%zu connection%s:", all_connections[c], all_connections[c] == 1 ? "" : "s");
         tell(&all, &columns[c]);
         for (size_t i = 0; i < all.count; i++) lines[i].figures[c] = columns[c].rate.of[i];
@@ -226,9 +227,10 @@ void scenario_life(void) {
     field_stop(&all);
 }
 
-static void compare_at(size_t connections, const field *all, life_columns *columns) {
-    run_at(all, columns, connections);
-    report_text("%zu jobs (the wire way: %zu), %zu connection%s:", FULL_JOBS, WIRE_JOBS,
+static void compare_at(size_t connections, const field *all, life_columns *columns,
+                       size_t wire_jobs) {
+    run_at(all, columns, connections, wire_jobs);
+    report_text("%zu jobs (the wire way: %zu), %zu connection%s:", FULL_JOBS, wire_jobs,
                 connections, connections == 1 ? "" : "s");
     tell(all, columns);
 }
@@ -239,7 +241,7 @@ static void compare_at_16(const char *heading, bool durable, field_filter *wante
     field all;
     report_heading(heading);
     field_start(&all, durable, wanted);
-    compare_at(16, &all, &columns);
+    compare_at(16, &all, &columns, WIRE_JOBS);
     field_chart(&all, file, title, &columns.rate, MORE_IS_BETTER);
     field_stop(&all);
 }
@@ -260,8 +262,8 @@ void scenario_chain(void) {
     field all;
     report_heading("FF.COMPLETE … CLAIM against separate calls");
     field_start(&all, false, contestant_is_native);
-    compare_at(1, &all, &of_one);
-    compare_at(16, &all, &of_many);
+    compare_at(1, &all, &of_one, WIRE_JOBS);
+    compare_at(16, &all, &of_many, WIRE_JOBS);
     field_stop(&all);
 }
 
@@ -286,7 +288,7 @@ void scenario_distance(void) {
     for (size_t c = 0; c < sizeof connections / sizeof connections[0]; c++) {
         life_columns columns = {0};
         char goal[100];
-        compare_at(connections[c], &all, &columns);
+        compare_at(connections[c], &all, &columns, FAR_WIRE_JOBS);
         snprintf(goal, sizeof goal,
                  "FF.COMPLETE … CLAIM against two calls, %zu connection%s, %d µs away (1e)",
                  connections[c], connections[c] == 1 ? "" : "s", DISTANCE_US);
@@ -333,7 +335,8 @@ void scenario_rest(void) {
         entrant *each = &all.entrants[i % all.count];
         each->who.rest_ms = rests_ms[rest];
         load_server_empty(each->server);
-        series_add(&rates[rest].of[i % all.count], life_run(each, 16, life_jobs(&each->who)).rate);
+        size_t jobs = contestant_is_wire(&each->who) ? WIRE_JOBS : FULL_JOBS;
+        series_add(&rates[rest].of[i % all.count], life_run(each, 16, jobs).rate);
     }
     if (all.count == 2) tell_rests(&all, rates);
     field_stop(&all);

@@ -5,9 +5,8 @@
 #include "base/arena.h"
 #include "base/text.h"
 
-enum {
-    FF_DUMP_TEXT_MAX = 4095
-}; /* no text may be longer, and the whole must be shorter than 2^32 */
+/* No text may be longer, and the whole must be shorter than 2^32. */
+enum { FF_DUMP_TEXT_MAX = 4095 };
 
 /* A packed hash of `count` texts: field, value, field, value, … */
 ff_text ff_dump_hash(ff_arena *arena, const ff_text *texts, size_t count);

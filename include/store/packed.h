@@ -14,8 +14,9 @@
 /* Learns how large a hash the server keeps packed, and follows changes of that setting. */
 void ff_packed_load(ValkeyModuleCtx *ctx);
 
-/* Writes and replicates what is staged on a hash that does not exist. False, with nothing changed, when it had better be
- * written field by field: it exists, the fields are few, or a text is too long for the server to pack. */
+/* Writes and replicates what is staged on a hash that does not exist. False, with nothing changed, when it
+ * had better be written field by field: it exists, the fields are few, or a text is too long for the server
+ * to pack. */
 bool ff_packed_write(ff_key *key);
 
 /* Makes a stream that does not exist, with its first staged entry, whose id is filled in. False, with nothing

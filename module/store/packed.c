@@ -68,7 +68,7 @@ static bool restore(ff_key *key, ff_text payload) {
 }
 
 static void replicate(ff_key *key, ff_text payload) {
-    FF_REPLICATE(key->txn, "RESTORE", "scb", key->name, "0", payload.ptr, payload.len);
+    FF_REPLICATE(key->txn, "RESTORE", "scbc", key->name, "0", payload.ptr, payload.len, "REPLACE");
 }
 
 bool ff_packed_write(ff_key *key) {

@@ -124,6 +124,17 @@ Test(packed, follows_the_configuration) {
     cr_assert_str_eq(server_text(server, "OBJECT", "ENCODING", EXEC_KEY("core")), "hashtable");
 }
 
+Test(packed, works_where_restore_has_no_name) {
+    test_server *server = server_start(
+        &(server_options){.frozen_clock = true, .config = "rename-command RESTORE \"\""});
+    test_server *replica = server_start_replica(server, NULL);
+    native_create(server, 1);
+    native_claim_next(server);
+    cr_assert_eq(server_integer(server, "HLEN", native_key(1, "core")), 49);
+    cr_assert_eq(server_integer(server, "XLEN", native_key(1, "lease:history")), 1);
+    server_expect_same_data(server, replica);
+}
+
 /* ---- Streams ---- */
 
 #define COPY "ff:copy"
