@@ -125,8 +125,9 @@ static unsigned char *end_listpack(unsigned char *start, unsigned char *to, size
 }
 
 static unsigned char *put_number(unsigned char *to, int64_t value) {
-    unsigned char *end = put_integer(to, value);
-    return put_back_length(end, (size_t)(end - to));
+    unsigned char *start = to;
+    to = put_integer(to, value);
+    return put_back_length(to, (size_t)(to - start));
 }
 
 /* Every other text, beginning with the first. */
