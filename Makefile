@@ -73,7 +73,7 @@ help:
 	@echo 'make conformance  replay the recordings'
 	@echo 'make docs-test    run the examples of the documentation'
 	@echo 'make soak         random lives against a server with all scanners on (SECONDS=: how long)'
-	@echo 'make bench        measure everything, write bench/REPORT.md (20 minutes; QUICK=1: two)'
+	@echo 'make bench        measure everything, write bench/REPORT.md (20 to 40 minutes; QUICK=1: two)'
 	@echo 'make bench-wire   server time of the wire functions'
 	@echo 'make bench-claim  the claim cycle, bench-scan: unblocking, bench-flow: flows'
 	@echo 'make format       lay out the C sources with clang-format'
