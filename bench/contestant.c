@@ -376,6 +376,10 @@ bool contestant_is_native(const contestant *who) { return who->driver == &native
 
 bool contestant_is_wire(const contestant *who) { return who->driver == &wire_driver; }
 
+bool contestant_is_variant(const contestant *who) {
+    return contestant_is_wire(who) && who->options.with_module && strcmp(who->way, "FCALL") == 0;
+}
+
 bool contestant_is_plain(const contestant *who) { return !who->chained && !who->spread; }
 
 bool contestant_knows(const contestant *who, const char *command) {

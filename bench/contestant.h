@@ -75,6 +75,8 @@ bool contestant_is_native(const contestant *who);
 /* Neither chained nor spread: those two are shown in the first scenario only. */
 bool contestant_is_plain(const contestant *who);
 bool contestant_is_wire(const contestant *who);
+/* The module by FCALL: what differs from FF.CALL by a few microseconds in each call. */
+bool contestant_is_variant(const contestant *who);
 
 /* Opens `count` workers on a server, each with a connection. */
 worker *workers_open(const contestant *who, load_server *server, size_t count, const char *lane);

@@ -188,8 +188,8 @@ typedef struct message {
 } message;
 
 typedef struct run {
-    worker
-        *workers; /* they drain; wire: then as many resolvers, then the listener; then submitters */
+    /* They drain; wire: then come as many resolvers, and the listener; then those that submit. */
+    worker *workers;
     size_t connections, drainers;
     const shape *form;
     size_t flows, submitted;

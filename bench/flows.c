@@ -111,7 +111,7 @@ void scenario_flow(void) {
 /* ---- one after the other ---- */
 
 static bool has_arrivals(const contestant *who) {
-    return has_flows(who) && strncmp(who->name, "FCALL", 5) != 0;
+    return has_flows(who) && !contestant_is_variant(who);
 }
 
 static void measure_arrivals(const field *all, const shape *form, size_t at_a_time) {

@@ -272,7 +272,7 @@ void scenario_chain(void) {
 enum { DISTANCE_US = 500 };
 
 static bool is_near_or_far(const contestant *who) {
-    return contestant_is_native(who) || (contestant_is_wire(who) && strncmp(who->name, "FCALL", 5));
+    return contestant_is_native(who) || (contestant_is_wire(who) && !contestant_is_variant(who));
 }
 
 void scenario_distance(void) {

@@ -94,10 +94,8 @@ static void steady_one(const entrant *on, steady_figures *figures, size_t rate, 
     workers_close(self.workers, count);
 }
 
-/* A minute each; the two that differ from FF.CALL by a few microseconds in each call get less. */
 static size_t steady_seconds(const contestant *who) {
-    bool is_variant = contestant_is_wire(who) && strncmp(who->name, "FCALL", 5) == 0;
-    return is_variant ? scaled(20, 1, 1) : scaled(60, 2, 1);
+    return contestant_is_variant(who) ? scaled(20, 1, 1) : scaled(60, 2, 1);
 }
 
 static void tell_steady(const field *all, const steady_figures *figures) {
