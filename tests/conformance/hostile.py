@@ -51,6 +51,7 @@ TYPES = {
     "stream": lambda key: [("XADD", key, "1-1", "f", "v")],
 }
 CRASHES = 10  # after so many lost servers the rest is not run
+LEAST_CASES = 5  # of each seed, however little time there is
 EXTRA_KEYS = ("ff:extra:{fp:7}:1", "ff:extra:{fp:7}:2")
 
 
@@ -332,20 +333,30 @@ class Campaign:
     def chosen_cases(self, seed, share):
         cases = [case for case in seed.cases(self.stage.values)
                  if self.options.only in "%s %s %s" % (seed.function, seed.name, case.name)]
-        if self.options.full or len(cases) <= share:
+        if self.options.full:
             return cases
-        return random.Random(seed.name).sample(cases, share)
+        return random.Random(seed.name).sample(cases, min(share, len(cases)))
 
-    def run_function(self, seeds):
+    def share_of_time(self, parts):
+        """When the first of so many parts must be over, for all to get the same."""
+        now = time.monotonic()
+        return now + max(0, self.deadline - now) / parts if self.deadline else None
+
+    def run_function(self, seeds, until):
         share = max(1, self.options.sample // len(seeds))
-        for seed in seeds:
-            if not self.prepared(seed):
-                continue
-            for case in self.chosen_cases(seed, share):
-                if self.deadline and time.monotonic() > self.deadline:
-                    self.left_out += 1
-                elif self.stage or self.prepared(seed):
-                    self.run_case(seed, case)
+        for position, seed in enumerate(seeds):
+            now = time.monotonic()
+            end = until and now + max(0, until - now) / (len(seeds) - position)
+            if self.prepared(seed):
+                self.run_seed(seed, self.chosen_cases(seed, share), end)
+
+    def run_seed(self, seed, cases, until):
+        for position, case in enumerate(cases):
+            late = until and position >= LEAST_CASES and time.monotonic() > until
+            if late or self.crashes >= CRASHES:
+                self.left_out += 1
+            elif self.stage or self.prepared(seed):
+                self.run_case(seed, case)
 
     def prepared(self, seed):
         """True when there is a stage in the state of the seed."""
@@ -374,8 +385,6 @@ class Campaign:
         self.crashes += 1
         log = self.stage.server.log_tail() if self.stage else ""
         self.close_stage()
-        if self.crashes >= CRASHES:
-            self.deadline = time.monotonic()  # enough to look at; the rest is reported as left out
         return ["SERVER LOST: %s" % error] + log.split("\n")
 
     def close_stage(self):
@@ -421,9 +430,10 @@ def main():
         print("hostile input: %d of %d functions NOT YET IMPLEMENTED" % (missing, len(names)))
     campaign = Campaign(options)
     try:
-        for function, seeds in seeds_of(scenarios, options.known, options.seeds).items():
+        chosen = seeds_of(scenarios, options.known, options.seeds)
+        for position, (function, seeds) in enumerate(chosen.items()):
             before, failed = campaign.passed, len(campaign.failures)
-            campaign.run_function(seeds)
+            campaign.run_function(seeds, campaign.share_of_time(len(chosen) - position))
             cases, failed = campaign.passed - before, len(campaign.failures) - failed
             if cases or failed:
                 print("  %-42s %2d seeds %6d passed %4d failed"
