@@ -219,7 +219,9 @@ class Server:
         command = [os.environ.get("FF_SERVER", "valkey-server"), "--port", str(port),
                    "--bind", "127.0.0.1", "--save", "", "--dir", self.folder, "--logfile", self.log,
                    "--enable-debug-command", "local", "--repl-diskless-sync-delay", "0",
-                   "--crash-memcheck-enabled", "no"]
+                   "--crash-memcheck-enabled", "no",
+                   # It would give back memory after every FLUSHALL, of which there are thousands.
+                   "--jemalloc-bg-thread", "no"]
         if self.module:
             command += ["--loadmodule"] + self.module.split()
         for name, value in self.settings:
