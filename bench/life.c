@@ -271,7 +271,7 @@ void scenario_chain(void) {
 
 enum { DISTANCE_US = 500 };
 
-static bool is_near_or_far(const contestant *who) {
+static bool is_measured_far(const contestant *who) {
     return contestant_is_native(who) || (contestant_is_wire(who) && !contestant_is_variant(who));
 }
 
@@ -283,7 +283,7 @@ void scenario_distance(void) {
                 "once more, with clients that are %d µs away: each reply reaches them that much "
                 "later, as between machines of one data centre.",
                 DISTANCE_US);
-    field_start(&all, false, is_near_or_far);
+    field_start(&all, false, is_measured_far);
     for (size_t i = 0; i < all.count; i++) all.entrants[i].who.distance_us = DISTANCE_US;
     for (size_t c = 0; c < sizeof connections / sizeof connections[0]; c++) {
         life_columns columns = {0};

@@ -22,6 +22,8 @@ bool ff_packed_write(ff_key *key);
 /* Makes a stream that does not exist, with its first staged entry, whose id is filled in. False, with nothing
  * changed, when the entry had better be added the usual way. */
 bool ff_packed_begin_stream(ff_key *key);
+
+/* Replicates a stream that was made so; once all else is known to succeed. */
 void ff_packed_replicate_stream(ff_key *key);
 
 #endif

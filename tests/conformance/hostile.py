@@ -315,6 +315,12 @@ class Stage:
         self.server.close()
 
 
+def end_of_share(deadline, parts):
+    """When the first of so many parts must be over, for all to get the same; None: whenever."""
+    now = time.monotonic()
+    return now + max(0, deadline - now) / parts if deadline else None
+
+
 class Campaign:
     """All the cases of all the functions, over as many stages as crashes make necessary."""
 
@@ -337,16 +343,10 @@ class Campaign:
             return cases
         return random.Random(seed.name).sample(cases, min(share, len(cases)))
 
-    def share_of_time(self, parts):
-        """When the first of so many parts must be over, for all to get the same."""
-        now = time.monotonic()
-        return now + max(0, self.deadline - now) / parts if self.deadline else None
-
     def run_function(self, seeds, until):
         share = max(1, self.options.sample // len(seeds))
         for position, seed in enumerate(seeds):
-            now = time.monotonic()
-            end = until and now + max(0, until - now) / (len(seeds) - position)
+            end = end_of_share(until, len(seeds) - position)
             if self.prepared(seed):
                 self.run_seed(seed, self.chosen_cases(seed, share), end)
 
@@ -433,7 +433,7 @@ def main():
         chosen = seeds_of(scenarios, options.known, options.seeds)
         for position, (function, seeds) in enumerate(chosen.items()):
             before, failed = campaign.passed, len(campaign.failures)
-            campaign.run_function(seeds, campaign.share_of_time(len(chosen) - position))
+            campaign.run_function(seeds, end_of_share(campaign.deadline, len(chosen) - position))
             cases, failed = campaign.passed - before, len(campaign.failures) - failed
             if cases or failed:
                 print("  %-42s %2d seeds %6d passed %4d failed"
